@@ -1,0 +1,1 @@
+"""The alert catalogue, what generates its rules, runbooks and Alertmanager's configuration."""

@@ -1,0 +1,1 @@
+"""Dashboards as grafanalib code, and the JSON that Grafana takes."""

@@ -1,0 +1,1 @@
+"""The two exporters: GPUs through NVML, endpoints through probes."""

@@ -1,0 +1,1 @@
+"""The probe exporter: fixed prompts -> metrics; discovery and configuration as series."""

@@ -1,0 +1,184 @@
+"""Every metric of the probe exporter: what probes measured, and what the configuration says."""
+
+from inferwatch.metric import Metric
+
+PROBE = ("target", "scenario", "model_name")
+TARGET = ("target",)
+
+# The closed set of outcomes (docs/definitions.md); each is pre-created at 0.
+OUTCOMES = (
+    "success", "dns", "connect", "tls", "ttft_timeout", "gap_timeout", "deadline", "auth", "not_found", "rate_limited",
+    "http_4xx", "http_5xx", "not_stream", "stream_error", "truncated", "connection_lost", "no_tokens", "finish_reason",
+    "check_failed", "tainted", "internal",
+)  # fmt: skip
+SKIP_REASONS = ("overlap", "misfire", "budget")
+PHASES = ("dns", "tcp", "tls", "send", "headers", "first_event", "tail")
+
+
+def _ladder(first: float, factor: float, last: float) -> tuple[float, ...]:
+    """Return geometric bounds with three significant digits, from `first` to the first that reaches `last`."""
+    bounds = [first]
+    while bounds[-1] < last:
+        bounds.append(float(f"{first * factor ** len(bounds):.3g}"))
+    return tuple(bounds)
+
+
+# A factor of 1.25 shows a change of 20 % in a median as 17 to 22 %; wider buckets do not. See bench/.
+TTFT_BUCKETS = _ladder(0.02, 1.25, 60.0)
+TPOT_BUCKETS = _ladder(0.001, 1.25, 1.0)
+E2E_BUCKETS = _ladder(0.05, 1.5, 120.0)
+
+# Measured
+TTFT = Metric(
+    "llm_probe_ttft_seconds",
+    "histogram",
+    "Time from the start of sending, on a connection already made, to the first token event of a successful probe.",
+    PROBE,
+    TTFT_BUCKETS,
+)
+TPOT = Metric(
+    "llm_probe_tpot_seconds",
+    "histogram",
+    "Time per output token after the first event of a successful probe; absent below two tokens or for a buffered stream.",
+    PROBE,
+    TPOT_BUCKETS,
+)
+E2E = Metric(
+    "llm_probe_e2e_seconds",
+    "histogram",
+    "Time from the start of sending to the last token event of a successful probe.",
+    PROBE,
+    E2E_BUCKETS,
+)
+STARTED = Metric("llm_probe_started_total", "counter", "Probes that were started.", PROBE)
+REQUESTS = Metric("llm_probe_requests_total", "counter", "Probes that ended, by outcome.", (*PROBE, "outcome"))
+SKIPPED = Metric(
+    "llm_probe_skipped_total",
+    "counter",
+    "Probes that were due and not started: overlap (the last still ran), misfire (too late), budget (spent for today).",
+    (*PROBE, "reason"),
+)
+SLO_GOOD = Metric(
+    "llm_probe_slo_good_total",
+    "counter",
+    "Successful probes that met every latency objective of their target.",
+    PROBE,
+)
+OUTPUT_TOKENS = Metric("llm_probe_output_tokens_total", "counter", "Output tokens that probes caused.", PROBE)
+PROMPT_TOKENS = Metric("llm_probe_prompt_tokens_total", "counter", "Prompt tokens that probes caused.", PROBE)
+PHASE_SUM = Metric(
+    "llm_probe_phase_seconds_sum",
+    "counter",
+    "Time that probes spent in a phase of the request.",
+    (*PROBE, "phase"),
+)
+PHASE_COUNT = Metric(
+    "llm_probe_phase_seconds_count",
+    "counter",
+    "How many probes went through a phase of the request.",
+    (*PROBE, "phase"),
+)
+LAST_SUCCESS = Metric("llm_probe_last_success", "gauge", "Whether the last probe succeeded (1) or not (0).", PROBE)
+LAST_TTFT = Metric("llm_probe_last_ttft_seconds", "gauge", "TTFT of the last probe; absent when it failed.", PROBE)
+LAST_TPOT = Metric("llm_probe_last_tpot_seconds", "gauge", "TPOT of the last probe; absent when it has none.", PROBE)
+LAST_E2E = Metric("llm_probe_last_e2e_seconds", "gauge", "E2E latency of the last probe; absent when it failed.", PROBE)
+LAST_OUTPUT_TOKENS = Metric(
+    "llm_probe_last_output_tokens", "gauge", "Output tokens of the last probe; absent when it failed.", PROBE
+)
+LAST_RUN_TIMESTAMP = Metric(
+    "llm_probe_last_run_timestamp_seconds",
+    "gauge",
+    "When the last probe ended, as Unix time; absent before the first.",
+    PROBE,
+)
+INTERVAL = Metric("llm_probe_interval_seconds", "gauge", "The configured time between two probes.", PROBE)
+TOKEN_SOURCE_INFO = Metric(
+    "llm_probe_token_source_info",
+    "gauge",
+    "Where the token counts come from, always 1: usage (the server counted) or chunks (the server sent no usage).",
+    (*PROBE, "source"),
+)
+STREAM_BUFFERED = Metric(
+    "llm_probe_stream_buffered",
+    "gauge",
+    "Whether the last successful stream arrived all at once (1) or not (0).",
+    PROBE,
+)
+
+# Configured
+TARGETS_CONFIGURED = Metric("llm_targets_configured", "gauge", "How many targets the configuration in force holds.")
+TARGET_INFO = Metric(
+    "llm_target_info",
+    "gauge",
+    "What a target is, always 1; the file's own labels are added.",
+    ("target", "url", "api", "engine"),
+)
+TARGET_METRICS_CONFIGURED = Metric(
+    "llm_target_engine_replicas",
+    "gauge",
+    "How many metrics addresses of engines the configuration lists for the target.",
+    TARGET,
+)
+TARGET_SLO = Metric(
+    "llm_target_slo_seconds",
+    "gauge",
+    "The latency objective of a target: this quantile must be at or under this time.",
+    ("target", "slo", "quantile"),
+)
+TARGET_GPU_INFO = Metric(
+    "llm_target_gpu_info", "gauge", "Which GPU serves a target, always 1.", ("target", "node", "gpu")
+)
+TARGET_GPUS = Metric("llm_target_gpus", "gauge", "How many GPUs a target is paid for.", TARGET)
+TARGET_COST_PER_HOUR = Metric(
+    "llm_target_cost_per_hour",
+    "gauge",
+    "What a target costs an hour now, used or not.",
+    ("target", "currency", "basis"),
+)
+TARGET_COST = Metric(
+    "llm_target_cost_total",
+    "counter",
+    "Money that a target has cost since this exporter began to count.",
+    ("target", "currency", "basis", "component"),
+)
+TARGET_PRICE_MISSING = Metric(
+    "llm_target_price_missing",
+    "gauge",
+    "Whether the configuration gives a target no price (1) or one (0).",
+    TARGET,
+)
+TARGET_COST_LIMIT = Metric(
+    "llm_target_cost_limit_per_mtok",
+    "gauge",
+    "Alert when a million output tokens cost more than this.",
+    ("target", "currency"),
+)
+GPU_EXPORTER_EXPECTED = Metric(
+    "llm_gpu_exporter_expected_gpus", "gauge", "How many GPUs the configuration expects on a node.", ("node",)
+)
+
+# Health of the exporter itself
+BUILD_INFO = Metric(
+    "llm_probe_exporter_build_info",
+    "gauge",
+    "Versions of the probe exporter and what it runs on, always 1.",
+    ("version", "python_version"),
+)
+CONFIG_RELOAD_SUCCESSFUL = Metric(
+    "llm_probe_exporter_config_last_reload_successful",
+    "gauge",
+    "Whether the last attempt to read the configuration succeeded (1) or the last good one stays in force (0).",
+)
+CONFIG_RELOAD_TIMESTAMP = Metric(
+    "llm_probe_exporter_config_last_reload_success_timestamp_seconds",
+    "gauge",
+    "When the configuration in force was read, as Unix time.",
+)
+CONFIG_FROM_STATE = Metric(
+    "llm_probe_exporter_config_from_state",
+    "gauge",
+    "Whether the configuration in force is the copy in the state folder (1), as the file itself is broken, or not (0).",
+)
+INFLIGHT = Metric("llm_probe_exporter_inflight", "gauge", "Probes that run now.")
+
+ALL = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

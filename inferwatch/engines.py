@@ -1,0 +1,79 @@
+"""The engine files: one YAML file per inference engine, data without code.
+
+Each says how to recognise the engine from its metrics, where they are, and what each of our concepts is there.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+ENGINES_FOLDER = Path(__file__).resolve().parent.parent / "engines"
+Verified = Literal["live", "source", "docs"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Detect(_Strict):
+    """How to recognise the engine."""
+
+    metric_prefixes: list[str] = Field(min_length=1)
+
+
+class Engine(_Strict):
+    """One inference engine.
+
+    Attributes:
+        name: What `engine:` in inferwatch.yml and the label `inference_engine` say.
+        title: The name that a person reads.
+        verified: How the expressions were checked: on a running engine, in its source, or in its documentation.
+        metrics_path: Where its metrics are.
+        authorization: Whether the metrics need the engine's key.
+        own_model_name: Whether its series carry `model_name`; if not, discovery sets it.
+        concepts: Recorded concept without the prefix `llm:` -> PromQL that yields (target, instance, model_name)
+            and `le` or `reason` where the concept has one.
+    """
+
+    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    title: str
+    verified: Verified
+    versions: str
+    detect: Detect
+    metrics_path: str = Field(pattern=r"^/")
+    authorization: Literal["none", "bearer"] = "none"
+    own_model_name: bool
+    concepts: dict[str, str]
+
+
+@cache
+def load_engines(folder: Path = ENGINES_FOLDER) -> dict[str, Engine]:
+    """Return every engine by name, in the order of their names.
+
+    Raises:
+        ValueError: If a file is no valid engine file, or if its name differs from `name`.
+    """
+    engines = {}
+    for file in sorted(folder.glob("*.yml")):
+        engine = Engine.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
+        if engine.name != file.stem:
+            raise ValueError(f"{file}: name is {engine.name!r}, but the file is called {file.stem!r}")
+        engines[engine.name] = engine
+    return engines
+
+
+def engine_names() -> tuple[str, ...]:
+    """Return the names that `engine:` may hold beside `auto`."""
+    return tuple(load_engines())
+
+
+def recognise(metrics_text: str) -> Engine | None:
+    """Return the engine whose metrics these are, judged by their prefixes, or None."""
+    names = {line.split("{", 1)[0].split(" ", 1)[0] for line in metrics_text.splitlines() if line[:1] not in ("#", "")}
+    for engine in load_engines().values():
+        if any(name.startswith(prefix) for prefix in engine.detect.metric_prefixes for name in names):
+            return engine
+    return None

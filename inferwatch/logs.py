@@ -1,0 +1,45 @@
+"""Log lines for a person or a collector, in logfmt or JSON, on standard error."""
+
+import json
+import logging
+import re
+import sys
+import time
+from typing import Literal
+
+LogFormat = Literal["logfmt", "json"]
+LEVELS = ("debug", "info", "warning", "error")
+_PLAIN = re.compile(r"^[^\s\"=]+$")
+
+
+class _Formatter(logging.Formatter):
+    def __init__(self, style: LogFormat) -> None:
+        super().__init__()
+        self._log_format = style
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = {
+            "ts": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "component": record.name,
+            "msg": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["error"] = self.formatException(record.exc_info)
+        if self._log_format == "json":
+            return json.dumps(fields, ensure_ascii=False)
+        return " ".join(f"{key}={_logfmt(value)}" for key, value in fields.items())
+
+
+def _logfmt(value: str) -> str:
+    return value if _PLAIN.match(value) else json.dumps(value, ensure_ascii=False)
+
+
+def configure(level: str = "info", style: LogFormat = "logfmt") -> None:
+    """Send this process's log lines to standard error, replacing what was configured before."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Formatter(style))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # APScheduler and urllib3 log each job and each connection at INFO and DEBUG; ours say it better.
+    for chatty in ("apscheduler", "urllib3"):
+        logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLevelName(level.upper())))

@@ -1,0 +1,43 @@
+"""The names of every recorded series, written once; alerts and dashboards import them.
+
+`llm:*` comes from engines, `llm_probe:*` from probes, `gpu:*` from GPU exporters; docs/definitions.md defines each.
+Labels: `llm:*` (target, instance, model_name, inference_engine) plus `le` or `reason`; quantiles and means
+(target, model_name, inference_engine); `llm_probe:*` (target, scenario, model_name), summed or maxed over probers.
+"""
+
+LATENCIES = ("ttft", "tpot", "itl", "e2e", "queue", "prefill", "decode")
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+PROBE_LATENCIES = ("ttft", "tpot", "e2e")
+
+REQUESTS_RUNNING = "llm:requests_running"
+REQUESTS_WAITING = "llm:requests_waiting"
+KV_CACHE_MAX = "llm:kv_cache_usage_ratio:max"
+KV_CACHE_AVG = "llm:kv_cache_usage_ratio:avg"
+PROMPT_TOKENS_RATE = "llm:prompt_tokens:rate5m"
+PROMPT_TOKENS_INCREASE = "llm:prompt_tokens:increase1h"
+OUTPUT_TOKENS_RATE = "llm:output_tokens:rate5m"
+OUTPUT_TOKENS_INCREASE = "llm:output_tokens:increase1h"
+REQUESTS_FINISHED_RATE = "llm:requests_finished:rate5m"
+PREEMPTIONS_RATE = "llm:preemptions:rate5m"
+
+GPU_UTILIZATION = "gpu:utilization_ratio"
+GPU_MEMORY_USED = "gpu:memory_used_ratio"
+GPU_THROTTLE_BY_REASON = "gpu:throttle_ratio:5m"
+GPU_THROTTLED = "gpu:throttled_ratio:5m"
+TARGET_GPU_THROTTLED = "llm:gpu_throttled_ratio:5m"
+
+BURN_PER_HOUR = "llm:burn_per_hour"
+COST_PER_MTOK_OUTPUT = "llm:cost_per_mtok_output:1h"
+COST_PER_MTOK_TOTAL = "llm:cost_per_mtok_total:1h"
+COST_PER_1K_REQUESTS = "llm:cost_per_1k_requests:1h"
+IDLE_COST = "llm:idle_cost:1h"
+
+
+def buckets(latency: str, prefix: str = "llm") -> str:
+    """Return the name of a latency's recorded bucket rates, e.g. ``llm:ttft_seconds_bucket:rate5m``."""
+    return f"{prefix}:{latency}_seconds_bucket:rate5m"
+
+
+def quantile(latency: str, name: str, prefix: str = "llm") -> str:
+    """Return the name of a recorded quantile or mean, e.g. ``llm:ttft_seconds:p99_5m``; `name` is p50, p95, p99 or mean."""
+    return f"{prefix}:{latency}_seconds:{name}_5m"
