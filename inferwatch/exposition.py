@@ -106,7 +106,7 @@ class ExpositionServer:
             self._server = make_server(host, port, self._app, _Server, _Handler)
         except (OSError, OverflowError) as error:
             raise InferwatchError(
-                f"cannot listen on {listen}: {error}; end what holds the port or choose another with --web.listen-address"
+                f"cannot listen on {listen}: {error}; end what holds it or choose another with --web.listen-address"
             ) from None
         self.address = f"{host}:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="exposition", daemon=True)

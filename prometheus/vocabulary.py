@@ -39,5 +39,5 @@ def buckets(latency: str, prefix: str = "llm") -> str:
 
 
 def quantile(latency: str, name: str, prefix: str = "llm") -> str:
-    """Return the name of a recorded quantile or mean, e.g. ``llm:ttft_seconds:p99_5m``; `name` is p50, p95, p99 or mean."""
+    """Return a recorded quantile's or mean's name: ``llm:ttft_seconds:p99_5m``; `name` is p50, p95, p99 or mean."""
     return f"{prefix}:{latency}_seconds:{name}_5m"

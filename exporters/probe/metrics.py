@@ -26,7 +26,7 @@ def _ladder(first: float, factor: float, last: float) -> tuple[float, ...]:
 # A factor of 1.25 shows a change of 20 % in a median as 17 to 22 %; wider buckets do not. See bench/.
 TTFT_BUCKETS = _ladder(0.02, 1.25, 60.0)
 TPOT_BUCKETS = _ladder(0.001, 1.25, 1.0)
-E2E_BUCKETS = _ladder(0.05, 1.5, 120.0)
+E2E_BUCKETS = _ladder(0.1, 1.6, 100.0)
 
 # Measured
 TTFT = Metric(
@@ -39,7 +39,7 @@ TTFT = Metric(
 TPOT = Metric(
     "llm_probe_tpot_seconds",
     "histogram",
-    "Time per output token after the first event of a successful probe; absent below two tokens or for a buffered stream.",
+    "Time per output token after the first event of a success; absent below two tokens or for a buffered stream.",
     PROBE,
     TPOT_BUCKETS,
 )

@@ -33,7 +33,7 @@ def load_config(file: FilePath, environ: Mapping[str, str] = os.environ) -> Conf
     except FileNotFoundError:
         raise ConfigError(
             [
-                f"{file}: there is no such file; copy config/inferwatch.example.yml there, or name yours with --config.file"
+                f"{file}: there is no such file; start from config/inferwatch.example.yml or name yours with --config.file"
             ]
         ) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -87,13 +87,13 @@ def _origin(url: str) -> str:
 
 
 def _problem(name: str, lines: dict[Path, int], detail: ErrorDetails) -> str:
-    path = _path_in_file(detail["loc"], lines)
+    path = _path_in_file(detail["loc"])
     text = path_text(path)
     where = f"{name}:{nearest_line(path, lines)}: " + (f"{text}: " if text else "")
     return where + _advice(detail)
 
 
-def _path_in_file(loc: tuple[int | str, ...], lines: dict[Path, int]) -> Path:
+def _path_in_file(loc: tuple[int | str, ...]) -> Path:
     # pydantic adds parts of its own, such as "[key]" for a bad key of a map; they stand nowhere in the file.
     return tuple(part for part in loc if part != "[key]")
 
