@@ -32,9 +32,7 @@ def load_config(file: FilePath, environ: Mapping[str, str] = os.environ) -> Conf
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(
-            [
-                f"{file}: there is no such file; start from config/inferwatch.example.yml or name yours with --config.file"
-            ]
+            [f"{file}: there is no such file; start from config/inferwatch.example.yml or give --config.file"]
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError([f"{file}: cannot be read: {error}"]) from None
