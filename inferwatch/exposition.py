@@ -32,10 +32,11 @@ LARGEST_BODY = 1 << 20
 
 @dataclass(frozen=True)
 class Request:
-    """What a route is given: the query's values by name, and the body of a POST (at most 1 MiB)."""
+    """What a route is given: the query's values by name, and the body of a POST (at most 1 MiB) with its type."""
 
     query: dict[str, list[str]] = field(default_factory=dict)
     body: bytes = b""
+    content_type: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Response:
     body: str
     content_type: str = TEXT
     status: HTTPStatus = HTTPStatus.OK
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ class ExpositionServer:
         response = self._respond(method, path, environ)
         body = response.body.encode()
         status = f"{response.status.value} {response.status.phrase}"
-        start_response(status, [("Content-Type", response.content_type), ("Content-Length", str(len(body)))])
+        own = [("Content-Type", response.content_type), ("Content-Length", str(len(body)))]
+        start_response(status, own + list(response.headers))
         return [body]
 
     def _respond(self, method: str, path: str, environ: dict[str, Any]) -> Response:
@@ -145,7 +148,8 @@ class ExpositionServer:
             return Response("the body is too large\n", status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         body = environ["wsgi.input"].read(length) if length else b""
         try:
-            return route.answer(Request(parse_qs(environ.get("QUERY_STRING", "")), body))
+            query = parse_qs(environ.get("QUERY_STRING", ""))
+            return route.answer(Request(query, body, environ.get("CONTENT_TYPE") or ""))
         except Exception:
             log.exception("%s %s failed", method, path)
             return Response("this page failed; the log says why\n", status=HTTPStatus.INTERNAL_SERVER_ERROR)
