@@ -1,0 +1,57 @@
+"""What every test may use: programs found or skipped by name, and a free port."""
+
+import os
+import socket
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from inferwatch.errors import InferwatchError
+from stack.tools import PROGRAMS, ensure_tools, find_tool
+
+REQUIRE_ALL = os.environ.get("REQUIRE_ALL") == "1"
+
+
+@cache
+def _resolve(name: str) -> Path | str:
+    """Return where a program is, or the sentence that says why it cannot be had; asked once per process."""
+    found = find_tool(name)
+    if found is None and name in PROGRAMS:
+        try:
+            return ensure_tools([name])[name]
+        except InferwatchError as error:
+            return str(error)
+    return found or f"{name} is not on PATH"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("tool"):
+        for name in marker.args:
+            found = _resolve(name)
+            if isinstance(found, str):
+                if REQUIRE_ALL:
+                    pytest.fail(f"needs {name}: {found}", pytrace=False)
+                pytest.skip(f"needs {name}: {found}")
+
+
+@pytest.fixture(scope="session")
+def tool() -> Callable[[str], Path]:
+    """Return a function from the name of a program, which the test's `tool` marker holds too, to its path."""
+
+    def find(name: str) -> Path:
+        found = _resolve(name)
+        assert isinstance(found, Path), found
+        return found
+
+    return find
+
+
+@pytest.fixture
+def free_port() -> int:
+    """Return a TCP port on 127.0.0.1 that nothing held a moment ago."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
