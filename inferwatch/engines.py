@@ -5,7 +5,7 @@ Each says how to recognise the engine from its metrics, where they are, and what
 
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
@@ -34,6 +34,8 @@ class Engine(_Strict):
         metrics_path: Where its metrics are.
         authorization: Whether the metrics need the engine's key.
         own_model_name: Whether its series carry `model_name`; if not, discovery sets it.
+        histograms: Latency (ttft, tpot, itl, e2e, queue, prefill, decode) -> the names that the engine gave its
+            histogram of it, in seconds, newest first and without `_bucket`.
         concepts: Recorded concept without the prefix `llm:` -> PromQL that yields (target, instance, model_name)
             and `le` or `reason` where the concept has one.
     """
@@ -46,6 +48,7 @@ class Engine(_Strict):
     metrics_path: str = Field(pattern=r"^/")
     authorization: Literal["none", "bearer"] = "none"
     own_model_name: bool
+    histograms: dict[str, Annotated[list[str], Field(min_length=1)]] = {}
     concepts: dict[str, str]
 
 

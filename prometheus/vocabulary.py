@@ -2,8 +2,13 @@
 
 `llm:*` comes from engines, `llm_probe:*` from probes, `gpu:*` from GPU exporters; docs/definitions.md defines each.
 Labels: `llm:*` (target, instance, model_name, inference_engine) plus `le` or `reason`; quantiles and means
-(target, model_name, inference_engine); `llm_probe:*` (target, scenario, model_name), summed or maxed over probers.
+(target, model_name, inference_engine); `llm_probe:*` (target, scenario, model_name), summed or maxed over probers;
+users' traffic (target); money (target, currency); `gpu:*` (node, gpu, uuid) plus `reason`. Each is absent while there
+is nothing to tell: a quantile without requests, a unit cost below a floor of tokens.
 """
+
+# The one dashboard that every alert links to.
+OVERVIEW_UID = "inferwatch-overview"
 
 LATENCIES = ("ttft", "tpot", "itl", "e2e", "queue", "prefill", "decode")
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -18,7 +23,19 @@ PROMPT_TOKENS_INCREASE = "llm:prompt_tokens:increase1h"
 OUTPUT_TOKENS_RATE = "llm:output_tokens:rate5m"
 OUTPUT_TOKENS_INCREASE = "llm:output_tokens:increase1h"
 REQUESTS_FINISHED_RATE = "llm:requests_finished:rate5m"
+REQUESTS_SUCCEEDED_INCREASE = "llm:requests_succeeded:increase1h"
 PREEMPTIONS_RATE = "llm:preemptions:rate5m"
+
+# Users' traffic: the engine's counters minus what the probes of that target caused.
+USER_OUTPUT_TOKENS_RATE = "llm:user_output_tokens:rate5m"
+USER_OUTPUT_TOKENS_INCREASE = "llm:user_output_tokens:increase1h"
+USER_PROMPT_TOKENS_INCREASE = "llm:user_prompt_tokens:increase1h"
+USER_REQUESTS_INCREASE = "llm:user_requests:increase1h"
+# 1 while users cause more output tokens than the probes do, else 0; the ratio is its share of the time paid for.
+BUSY = "llm:busy"
+BUSY_RATIO = "llm:busy_ratio:1h"
+
+PROBE_SUCCESS_RATIO = "llm_probe:success_ratio:5m"
 
 GPU_UTILIZATION = "gpu:utilization_ratio"
 GPU_MEMORY_USED = "gpu:memory_used_ratio"
@@ -26,6 +43,7 @@ GPU_THROTTLE_BY_REASON = "gpu:throttle_ratio:5m"
 GPU_THROTTLED = "gpu:throttled_ratio:5m"
 TARGET_GPU_THROTTLED = "llm:gpu_throttled_ratio:5m"
 
+COST_INCREASE = "llm:cost:increase1h"
 BURN_PER_HOUR = "llm:burn_per_hour"
 COST_PER_MTOK_OUTPUT = "llm:cost_per_mtok_output:1h"
 COST_PER_MTOK_TOTAL = "llm:cost_per_mtok_total:1h"
@@ -41,3 +59,18 @@ def buckets(latency: str, prefix: str = "llm") -> str:
 def quantile(latency: str, name: str, prefix: str = "llm") -> str:
     """Return a recorded quantile's or mean's name: ``llm:ttft_seconds:p99_5m``; `name` is p50, p95, p99 or mean."""
     return f"{prefix}:{latency}_seconds:{name}_5m"
+
+
+def observations(latency: str, prefix: str = "llm") -> str:
+    """Return the name of how many observations the quantiles of the last five minutes rest on."""
+    return f"{prefix}:{latency}_seconds:count_5m"
+
+
+def probe_median(latency: str) -> str:
+    """Return the name of the probes' median over half an hour, which is what a regression compares."""
+    return f"llm_probe:{latency}_seconds:p50_30m"
+
+
+def baseline(name: str) -> str:
+    """Return the name of a series' usual value: taken over the last day ending an hour ago."""
+    return f"{name}:baseline_1d"

@@ -1,0 +1,36 @@
+"""What is usual: each series over the last day ending an hour ago, so that an incident is not its own measure."""
+
+from prometheus import vocabulary as names
+from prometheus.groups import Group, Rule, group, record
+from prometheus.probe_rules import HISTOGRAMS, SERIES
+from prometheus.promql import aggregate, rate
+
+COMPARED = ("ttft", "tpot")
+WINDOW = "[1d] offset 1h"
+# An hour of samples, at the usual 15 s and at the medians' minute; with fewer there is no "usual".
+FEWEST_SAMPLES = 240
+FEWEST_MEDIANS = 60
+MEDIANS_INTERVAL = "1m"
+# Reading a day of samples costs; the answer changes slowly. Well under the five minutes after which it would be stale.
+INTERVAL = "2m"
+
+
+def groups() -> list[Group]:
+    """Return the probes' slow medians, and the group of baselines."""
+    medians = [record(names.probe_median(latency), _median(latency)) for latency in COMPARED]
+    baselines: list[Rule] = []
+    for latency in COMPARED:
+        baselines.append(_usual(0.5, names.quantile(latency, "p99"), FEWEST_SAMPLES))
+        baselines.append(_usual(0.5, names.probe_median(latency), FEWEST_MEDIANS))
+    baselines.append(_usual(0.95, names.GPU_THROTTLED, FEWEST_SAMPLES))
+    return [group("llm-probe-medians", medians, MEDIANS_INTERVAL), group("baselines", baselines, INTERVAL)]
+
+
+def _median(latency: str) -> str:
+    buckets = aggregate("sum", (*SERIES, "le"), rate(HISTOGRAMS[latency].bucket, "30m"))
+    return f"histogram_quantile(0.5, {buckets}) >= 0"
+
+
+def _usual(quantile: float, name: str, fewest: int) -> Rule:
+    usual = f"quantile_over_time({quantile}, {name}{WINDOW})"
+    return record(names.baseline(name), f"{usual}\nand\ncount_over_time({name}{WINDOW}) >= {fewest}")
