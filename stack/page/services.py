@@ -1,0 +1,98 @@
+"""The services file of the start page: which parts there are, how their health is asked, where a person opens them."""
+
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from inferwatch.errors import ConfigError
+
+
+def _web_address(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("write a URL such as http://127.0.0.1:9090")
+    return value.rstrip("/")
+
+
+Url = Annotated[str, AfterValidator(_web_address)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Service(_Strict):
+    """One part of the stack.
+
+    Attributes:
+        name: The key under which the supervisor's status file holds it.
+        health_url: Asked by the page; without it only the status file tells.
+        public_url: What the page links to, as a browser reaches it.
+        note: What the part does, in a few words.
+        optional: Whether it may be absent; then it reads as "not started" and not as an error.
+        start_with: The command that starts an optional part.
+    """
+
+    name: str = Field(min_length=1)
+    title: str = ""
+    health_url: Url | None = None
+    public_url: Url | None = None
+    note: str = ""
+    optional: bool = False
+    start_with: str = ""
+
+    @property
+    def shown_title(self) -> str:
+        """What a person reads."""
+        return self.title or self.name
+
+
+class Services(_Strict):
+    """The whole file.
+
+    Attributes:
+        status_file: Where the supervisor writes the state of its children, if there is a supervisor.
+        notes: Sentences that the page shows as they are.
+    """
+
+    prometheus_url: Url
+    alertmanager_url: Url | None = None
+    services: list[Service] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
+    status_file: str | None = None
+
+    def public_url(self, name: str) -> str | None:
+        """Return where a person opens the service of that name, if the file says."""
+        return next((service.public_url for service in self.services if service.name == name), None)
+
+
+def load_services(file: Path) -> Services:
+    """Read and check the services file, YAML or JSON.
+
+    Raises:
+        ConfigError: If it is absent, unreadable, not YAML, or not valid; one sentence per finding.
+    """
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError([f"{file}: there is no such file; give --services.file"]) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError([f"{file}: cannot be read: {error}"]) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError([f"{file}: this is neither YAML nor JSON: {error}"]) from None
+    if not isinstance(data, dict):
+        raise ConfigError([f"{file}: the file must hold prometheus_url: and services:"])
+    try:
+        services = Services.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(
+            [f"{file}: {'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}" for detail in error.errors()]
+        ) from None
+    names = [service.name for service in services.services]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError([f"{file}: services: {name!r} is listed twice; each name is used once" for name in twice])
+    return services
