@@ -1,65 +1,43 @@
 """What `inferwatch.yml` may hold. Unknown keys are errors; the nearest value wins: scenario, target, defaults."""
 
-import re
-from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from typing import Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from inferwatch.config.quantities import Seconds
+from inferwatch.config.consistency import OWN_GPU_EXPORTER as OWN_GPU_EXPORTER
+from inferwatch.config.consistency import OWN_NODE as OWN_NODE
+from inferwatch.config.consistency import findings
+from inferwatch.config.fields import (
+    Address,
+    BaseUrl,
+    HeaderName,
+    Interval,
+    LabelName,
+    MetricsUrl,
+    Money,
+    Name,
+    SecretFile,
+    SecretVariable,
+    Text,
+    Timeout,
+)
+from inferwatch.config.quantities import Seconds, format_duration
 from inferwatch.engines import engine_names
+from inferwatch.strict_yaml import Finding, FindingsError, Strict
 
 SloName = Literal["ttft", "tpot", "e2e"]
 SLO_NAMES: tuple[SloName, ...] = ("ttft", "tpot", "e2e")
-_NAME = re.compile(r"[a-z0-9-]+")
-_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-OWN_GPU_EXPORTER = "gpu-exporter:9810"
-OWN_NODE = "local"
-
-
-def _name(value: str) -> str:
-    if not _NAME.fullmatch(value):
-        raise ValueError(f"{value!r} is not a name; use lower-case letters, digits and hyphens, such as chat-prod")
-    return value
-
-
-def _url(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{value!r} is not a URL; write one such as http://10.0.0.7:8000/v1")
-    if parts.username or parts.password:
-        raise ValueError("a URL must not hold a password; use auth: with bearer_file, bearer_env or header")
-    try:
-        _ = parts.port
-    except ValueError:
-        raise ValueError(f"{value!r} has a port that is not a number from 0 to 65535") from None
-    return value.rstrip("/")
-
-
-def _plain_name(value: object) -> object:
-    return _name(value) if isinstance(value, str) else value
-
-
-def _plain_url(value: object) -> object:
-    return _url(value) if isinstance(value, str) else value
-
-
-Name = Annotated[str, BeforeValidator(_plain_name)]
-Url = Annotated[str, BeforeValidator(_plain_url)]
-
-
-class Strict(BaseModel):
-    """Rejects unknown keys and silent conversions, and cannot be changed after reading."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+# Where the probes' histograms end (exporters/probe/metrics.py): a quantile above could not be told from it.
+LARGEST_SLO_SECONDS: dict[SloName, float] = {"ttft": 60.0, "tpot": 1.0, "e2e": 100.0}
+RECORDED_QUANTILES = (0.5, 0.95, 0.99)
 
 
 class SecretHeader(Strict):
     """A header whose value is a secret from a file or an environment variable."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9-]+$")
-    file: str | None = None
-    env: str | None = None
+    name: HeaderName
+    file: SecretFile | None = None
+    env: SecretVariable | None = None
 
     @model_validator(mode="after")
     def _one_source(self) -> "SecretHeader":
@@ -71,8 +49,8 @@ class SecretHeader(Strict):
 class Auth(Strict):
     """Where the key is; never the key itself."""
 
-    bearer_file: str | None = None
-    bearer_env: str | None = None
+    bearer_file: SecretFile | None = None
+    bearer_env: SecretVariable | None = None
     header: SecretHeader | None = None
 
     @model_validator(mode="after")
@@ -91,7 +69,7 @@ class SloTarget(Strict):
     @field_validator("quantile")
     @classmethod
     def _recorded_quantile(cls, value: float) -> float:
-        if value not in (0.5, 0.95, 0.99):
+        if value not in RECORDED_QUANTILES:
             raise ValueError(f"{value} is not recorded; write 0.5, 0.95 or 0.99")
         return value
 
@@ -103,13 +81,23 @@ class Slo(Strict):
     tpot: SloTarget | None = None
     e2e: SloTarget | None = None
 
+    @model_validator(mode="after")
+    def _measurable(self) -> "Slo":
+        found: list[Finding] = []
+        for name, largest in LARGEST_SLO_SECONDS.items():
+            objective = getattr(self, name)
+            if objective is not None and objective.threshold > largest:
+                limit = format_duration(largest)
+                found.append(((name, "threshold"), f"probes measure {name} up to {limit}; write at most {limit}"))
+        return FindingsError.raised(found, self)
+
 
 class Gpus(Strict):
     """The GPUs that serve a target: named ones, or a bare count, which prices it but joins no GPU series."""
 
-    node: str | None = None
+    node: Text | None = None
     indices: list[int] | None = Field(default=None, min_length=1)
-    count: float | None = Field(default=None, gt=0, strict=False)
+    count: float | None = Field(default=None, gt=0, le=100_000, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _named_or_counted(self) -> "Gpus":
@@ -130,10 +118,17 @@ class Gpus(Strict):
 class Cost(Strict):
     """What a target costs while it is up, used or not."""
 
-    per_gpu_hour: float | None = Field(default=None, ge=0, strict=False)
-    per_hour: float | None = Field(default=None, ge=0, strict=False)
-    currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$")
-    alert_above_per_mtok: float | None = Field(default=None, gt=0, strict=False)
+    per_gpu_hour: Money | None = None
+    per_hour: Money | None = None
+    currency: str = "USD"
+    alert_above_per_mtok: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+    @field_validator("currency")
+    @classmethod
+    def _currency_code(cls, value: str) -> str:
+        if not (len(value) == 3 and value.isascii() and value.isupper() and value.isalpha()):
+            raise ValueError(f"{value[:20]!r} is not a currency; write its three capital letters, such as USD or EUR")
+        return value
 
     @model_validator(mode="after")
     def _one_price(self) -> "Cost":
@@ -151,81 +146,61 @@ class ProbeBudget(Strict):
 class Scenario(Strict):
     """One fixed prompt."""
 
-    prompt: str = Field(min_length=1)
-    max_tokens: int = Field(gt=0)
-    interval: Seconds | None = None
-    timeout: Seconds | None = None
-    finish_reasons: list[str] = Field(default=["stop", "length"], min_length=1)
+    prompt: Text
+    max_tokens: int = Field(gt=0, le=32_768)
+    interval: Interval | None = None
+    timeout: Timeout | None = None
+    finish_reasons: list[Text] = Field(default=["stop", "length"], min_length=1)
 
 
 class Target(Strict):
     """One endpoint to probe and, where `metrics` is given, to scrape."""
 
     name: Name
-    url: Url
+    url: BaseUrl
     api: Literal["openai-chat", "openai-completions"] = "openai-chat"
-    model: str | None = Field(default=None, min_length=1)
+    model: Text | None = None
     engine: str = "auto"
-    metrics: list[Url] = []
+    metrics: list[MetricsUrl] = Field(default_factory=list)
     auth: Auth | None = None
     slo: Slo = Slo()
     gpus: Gpus | None = None
     cost: Cost | None = None
     probe_budget: ProbeBudget | None = None
-    labels: dict[str, str] = {}
+    labels: dict[LabelName, str] = Field(default_factory=dict)
     scenarios: list[Name] | None = Field(default=None, min_length=1)
-    interval: Seconds | None = None
-    timeout: Seconds | None = None
+    interval: Interval | None = None
+    timeout: Timeout | None = None
 
     @field_validator("engine")
     @classmethod
     def _known_engine(cls, value: str) -> str:
         known = ("auto", *engine_names())
         if value not in known:
-            raise ValueError(f"unknown engine {value!r}; write one of {', '.join(known)}")
-        return value
-
-    @field_validator("labels")
-    @classmethod
-    def _label_names(cls, value: dict[str, str]) -> dict[str, str]:
-        taken = {"target", "url", "api", "engine", "model_name", "instance", "job"}
-        for name in value:
-            if not _LABEL.fullmatch(name) or name.startswith("__"):
-                raise ValueError(f"{name!r} is not a label name; use letters, digits and underscores")
-            if name in taken:
-                raise ValueError(f"the label {name!r} is set by inferwatch; choose another name")
+            raise ValueError(f"unknown engine {value[:40]!r}; write one of {', '.join(known)}")
         return value
 
     @model_validator(mode="after")
     def _gpu_price_needs_gpus(self) -> "Target":
         if self.cost and self.cost.per_gpu_hour is not None and self.gpus is None:
-            raise ValueError("cost.per_gpu_hour needs gpus: (count or indices), or write cost.per_hour instead")
+            sentence = "this needs gpus: with indices or count; or write per_hour, the whole target's price"
+            raise FindingsError([(("cost", "per_gpu_hour"), sentence)])
         return self
 
 
 class GpuExporter(Strict):
     """A GPU exporter on another machine; the stack's own is scraped without being listed."""
 
-    address: str = Field(pattern=r"^(\[[0-9a-fA-F:]+\]|[^\s:/]+):\d{1,5}$")
-    node: str = Field(min_length=1)
-    expected: int | None = Field(default=None, gt=0)
-
-    @field_validator("address")
-    @classmethod
-    def _not_our_own(cls, value: str) -> str:
-        if value == OWN_GPU_EXPORTER:
-            raise ValueError(
-                f"{OWN_GPU_EXPORTER} is the stack's own exporter, already scraped as node {OWN_NODE!r}; "
-                "list only exporters of other machines"
-            )
-        return value
+    address: Address
+    node: Text
+    expected: int | None = Field(default=None, gt=0, le=1024)
 
 
 class Defaults(Strict):
     """What targets and scenarios inherit."""
 
-    interval: Seconds = 60.0
-    timeout: Seconds = 60.0
+    interval: Interval = 60.0
+    timeout: Timeout = 60.0
     scenarios: list[Name] = Field(default=["short"], min_length=1)
 
 
@@ -245,30 +220,13 @@ class Config(Strict):
 
     defaults: Defaults = Defaults()
     prober: Prober = Prober()
-    gpu_exporters: list[GpuExporter] = []
-    targets: list[Target] = []
-    scenarios: dict[Name, Scenario] = {}
+    gpu_exporters: list[GpuExporter] = Field(default_factory=list)
+    targets: list[Target] = Field(default_factory=list)
+    scenarios: dict[Name, Scenario] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _references(self) -> "Config":
-        names = [target.name for target in self.targets]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"two targets are called {name!r}; each name is used once")
-        addresses = [exporter.address for exporter in self.gpu_exporters]
-        for address in addresses:
-            if addresses.count(address) > 1:
-                raise ValueError(f"gpu_exporters lists {address!r} twice")
-        for owner, wanted in [("defaults", self.defaults.scenarios)] + [
-            (f"target {target.name!r}", target.scenarios or []) for target in self.targets
-        ]:
-            for scenario in wanted:
-                if scenario not in self.all_scenarios:
-                    known = ", ".join(sorted(self.all_scenarios))
-                    raise ValueError(
-                        f"{owner} names the scenario {scenario!r}, which is not defined (there are: {known})"
-                    )
-        return self
+    def _consistent(self) -> "Config":
+        return FindingsError.raised(list(findings(self)), self)
 
     @property
     def all_scenarios(self) -> dict[str, Scenario]:

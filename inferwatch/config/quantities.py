@@ -1,13 +1,15 @@
 """Values with a unit, as a person writes them: `80ms`, `2s`, `1m30s`."""
 
 import re
+from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+")
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+# Each unit at most once, the largest first, as in Prometheus.
+_DURATION = re.compile("".join(rf"(?:({_NUMBER}){unit}(?![a-z]))?" for unit in _UNITS))
 
 
 def parse_duration(value: object) -> float:
@@ -20,24 +22,41 @@ def parse_duration(value: object) -> float:
         raise ValueError("write a duration such as 80ms, 2s or 1m30s")
     if isinstance(value, int | float):
         raise ValueError(f"{value} has no unit; write {value}s, {value}ms or {value}m")
-    if not _DURATION.fullmatch(value):
-        raise ValueError(f"{value!r} is not a duration; write one such as 80ms, 2s or 1m30s")
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(value))
+    parts = _DURATION.fullmatch(value)
+    if not value or not parts:
+        raise ValueError(f"{value[:40]!r} is not a duration; write one such as 80ms, 2s or 1m30s")
+    seconds = sum(float(number) * size for number, size in zip(parts.groups("0"), _UNITS.values(), strict=True))
     if seconds <= 0:
-        raise ValueError(f"{value!r} is zero; write a duration above 0")
+        raise ValueError(f"{value[:40]!r} is zero; write a duration above 0")
     return seconds
 
 
-Seconds = Annotated[float, BeforeValidator(parse_duration)]
-
-
 def format_duration(seconds: float) -> str:
-    """Return seconds as a person writes them, exactly: 0.08 -> ``80ms``, 90 -> ``1m30s``."""
-    milliseconds = round(seconds * 1000)
+    """Return seconds as a person writes them, to the microsecond: 0.08 -> ``80ms``, 90 -> ``1m30s``."""
+    rest = round(seconds * 1_000_000)
     parts = []
-    for unit in ("d", "h", "m", "s", "ms"):
-        size = round(_UNITS[unit] * 1000)
-        count, milliseconds = divmod(milliseconds, size)
+    for unit, size in _UNITS.items():
+        microseconds = round(size * 1_000_000)
+        if unit == "ms":
+            count: float = rest / microseconds
+        else:
+            count, rest = divmod(rest, microseconds)
         if count:
-            parts.append(f"{count}{unit}")
+            parts.append(f"{count:g}{unit}")
     return "".join(parts) or "0s"
+
+
+def between(shortest: str, longest: str) -> Callable[[object], float]:
+    """Return a `parse_duration` that also refuses what is outside these bounds."""
+    least, most = parse_duration(shortest), parse_duration(longest)
+
+    def parse(value: object) -> float:
+        seconds = parse_duration(value)
+        if not least <= seconds <= most:
+            raise ValueError(f"{str(value)[:40]} is out of range; write a duration from {shortest} to {longest}")
+        return seconds
+
+    return parse
+
+
+Seconds = Annotated[float, BeforeValidator(parse_duration)]
