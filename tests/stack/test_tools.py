@@ -70,7 +70,7 @@ def test_a_failing_apt_is_quoted(path: Path, tmp_path: Path) -> None:
     _stub(path, "apt-get", 'echo "E: Temporary failure resolving the mirror" >&2; exit 100')
     _stub(path, "apt-cache", "exit 0")
     _stub(path, "dpkg", "exit 0")
-    with pytest.raises(InferwatchError, match="E: Temporary failure resolving the mirror.*install prometheus 2.42"):
+    with pytest.raises(InferwatchError, match=r"E: Temporary failure resolving the mirror.*install prometheus 2\.42"):
         tools.ensure_tools(["prometheus"], cache=tmp_path / "cache", say=lambda _: None)
 
 

@@ -1,0 +1,79 @@
+"""Simulated users: a light load in waves, so that the demo has tokens, a queue and a cost beside the probes."""
+
+import argparse
+import itertools
+import random
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import requests
+
+# A wave is larger than what the server serves at a time, so that some of it waits, and short, so that cores stay free.
+USERS = 5
+ANSWER_TOKENS = 48
+WAVE_SECONDS = 30.0
+TIMEOUT_SECONDS = 60.0
+QUESTIONS = (
+    "Name three rivers and the seas that they flow into.",
+    "Explain in two sentences why the sky is blue.",
+    "Write a short greeting for a colleague who comes back from holiday.",
+    "What should I check before I lend my bicycle to a friend?",
+    "Suggest a dinner from rice, eggs and spinach.",
+    "Tell me about a lighthouse keeper's day.",
+)
+
+
+def ask(url: str, model: str, question: str, user: int) -> int:
+    """Ask one question as one user and return how many tokens the answer had.
+
+    Raises:
+        requests.RequestException: If the server does not answer, or not with 200.
+    """
+    answer = requests.post(
+        f"{url}/chat/completions",
+        json={
+            "model": model,
+            "messages": [{"role": "user", "content": question}],
+            "max_tokens": ANSWER_TOKENS,
+            "user": f"simulated-user-{user}",
+        },
+        headers={"User-Agent": "inferwatch-simulated-user"},
+        timeout=TIMEOUT_SECONDS,
+    )
+    answer.raise_for_status()
+    return int(answer.json()["usage"]["completion_tokens"])
+
+
+def wave(url: str, model: str, chooser: random.Random, pool: ThreadPoolExecutor) -> str:
+    """Let every user ask once, at about the same time, and return a sentence for the log."""
+    began = time.monotonic()
+    pending = [pool.submit(ask, url, model, chooser.choice(QUESTIONS), user) for user in range(USERS)]
+    tokens, errors = 0, []
+    for one in pending:
+        try:
+            tokens += one.result()
+        except (requests.RequestException, KeyError, ValueError) as error:
+            errors.append(type(error).__name__)
+    failed = f", {len(errors)} failed ({', '.join(sorted(set(errors)))})" if errors else ""
+    return f"{USERS} simulated users got {tokens} tokens in {time.monotonic() - began:.1f} s{failed}"
+
+
+def main() -> None:
+    """Send waves until a signal ends the process."""
+    parser = argparse.ArgumentParser(prog="python -m stack.demo.users", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--url", required=True, help="the server's OpenAI base URL, ending in /v1")
+    parser.add_argument("--model", required=True)
+    given = parser.parse_args()
+    chooser = random.Random()  # noqa: S311 - which question is asked is no secret
+    pause = threading.Event()
+    with ThreadPoolExecutor(USERS) as pool:
+        for number in itertools.count(1):
+            next_wave = time.monotonic() + WAVE_SECONDS
+            print(f"wave {number}: {wave(given.url, given.model, chooser, pool)}", file=sys.stderr, flush=True)
+            pause.wait(max(0.0, next_wave - time.monotonic()))
+
+
+if __name__ == "__main__":
+    main()
