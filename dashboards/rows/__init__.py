@@ -1,0 +1,1 @@
+"""The rows of the dashboards; each module holds one."""
