@@ -33,16 +33,21 @@ DEVICES = Metric("gpu_exporter_devices", "gauge", "How many GPUs NVML reports no
 SIMULATED = Metric(
     "gpu_exporter_simulated", "gauge", "Whether every GPU of this exporter is simulated (1) or real (0)."
 )
+REJECTED_VALUES = Metric(
+    "gpu_exporter_rejected_values_total",
+    "counter",
+    "Values that the driver answered and that cannot be; they are left out, and the log names the metric.",
+)
 COLLECTOR_SUCCESS = Metric(
     "gpu_exporter_collector_success",
     "gauge",
-    "Whether the collector succeeded on every GPU in the last cycle (1) or not (0).",
+    "Whether the collector succeeded on every GPU that is up in the last cycle (1) or not (0).",
     ("collector",),
 )
 COLLECTOR_DURATION = Metric(
     "gpu_exporter_collector_duration_seconds",
     "gauge",
-    "How long the collector took in the last cycle, summed over GPUs.",
+    "How long the collector took in the last cycle, summed over the GPUs that are up.",
     ("collector",),
 )
 
@@ -52,6 +57,12 @@ LAST_ERROR_CODE = Metric(
     "gpu_last_error_code",
     "gauge",
     "The NVML code of the last failed collection of this GPU; 0 is none, 15 GPU is lost, 16 reset required.",
+    GPU,
+)
+STUCK = Metric(
+    "gpu_stuck",
+    "gauge",
+    "Whether a collection of this GPU hangs inside the driver, past its deadline (1) or not (0).",
     GPU,
 )
 LAST_COLLECTION_TIMESTAMP = Metric(
@@ -88,7 +99,10 @@ MEMORY_COPY_UTILIZATION = Metric(
 )
 MEMORY_TOTAL = Metric("gpu_memory_total_bytes", "gauge", "Memory of this GPU.", GPU)
 MEMORY_USED = Metric(
-    "gpu_memory_used_bytes", "gauge", "Memory allocated on this GPU, without what the driver reserves.", GPU
+    "gpu_memory_used_bytes",
+    "gauge",
+    "Memory allocated on this GPU, without what the driver reserves; with it, where the reserved bytes are absent.",
+    GPU,
 )
 MEMORY_FREE = Metric("gpu_memory_free_bytes", "gauge", "Memory free on this GPU.", GPU)
 MEMORY_RESERVED = Metric("gpu_memory_reserved_bytes", "gauge", "Memory that the driver reserves for itself.", GPU)
@@ -126,7 +140,7 @@ CLOCKS_EVENT_SECONDS = Metric(
 CLOCKS_EVENT_SAMPLED_SECONDS = Metric(
     "gpu_clocks_event_sampled_seconds_total",
     "counter",
-    "Time in which this reason held the clocks down, integrated by the exporter from samples.",
+    "Time in which this reason held the clocks down, integrated by the exporter from samples of its own.",
     (*GPU, "reason"),
 )
 CLOCKS_EVENT_EPISODES = Metric(

@@ -1,0 +1,136 @@
+"""One collection of one GPU: the collectors ask and add, and what comes out is a snapshot that never changes."""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from exporters.gpu.driver import Device
+from exporters.gpu.errors import DriverError, PermissionDeniedError, TransientError, UnsupportedError
+from exporters.gpu.tally import Tally
+from inferwatch.metric import Metric
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One value of a metric; `labels` are the values of the labels after `gpu` and `uuid`."""
+
+    metric: Metric
+    labels: tuple[str, ...]
+    value: float
+
+
+@dataclass(frozen=True)
+class CollectorRun:
+    """How one collector did on one GPU."""
+
+    success: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What one collection found.
+
+    Attributes:
+        uuid: The GPU's identity.
+        samples: What was found and passed its range check.
+        runs: Each collector's run by its name.
+    """
+
+    uuid: str
+    samples: tuple[Sample, ...]
+    runs: Mapping[str, CollectorRun]
+
+
+class Notices:
+    """Says each thing about one GPU once, so that a fault that lasts does not fill the log."""
+
+    def __init__(self, gpu: str) -> None:
+        self._gpu = gpu
+        self._said: set[str] = set()
+
+    def warn(self, key: str, message: str) -> None:
+        """Log the message unless this key was used before."""
+        if key not in self._said:
+            self._said.add(key)
+            log.warning("GPU %s: %s", self._gpu, message)
+
+
+class Collection:
+    """What a collector is given: the device to ask, and where to put what it answers."""
+
+    def __init__(self, device: Device, notices: Notices, tally: Tally) -> None:
+        self.device = device
+        self.notices = notices
+        self._tally = tally
+        self._samples: list[Sample] = []
+        self._errors: list[DriverError] = []
+
+    def ask(self, call: Callable[[], T]) -> T | None:
+        """Return the answer, or None when there is none; a dead GPU or driver raises, and ends the collection."""
+        try:
+            return call()
+        except UnsupportedError:
+            return None
+        except DriverError as error:
+            self._tally.failed(error)
+            if not isinstance(error, PermissionDeniedError | TransientError):
+                raise
+            self._errors.append(error)
+            if isinstance(error, PermissionDeniedError):
+                self.notices.warn(error.function, f"{error}; start the exporter with the right to ask, or do without")
+        return None
+
+    def add(self, metric: Metric, value: float, *labels: str, at_least: float = 0.0, at_most: float = math.inf) -> None:
+        """Keep a value if it is in range; else it stays absent and is counted."""
+        if at_least <= value <= at_most:
+            self._samples.append(Sample(metric, labels, value))
+            return
+        self._tally.rejected_value()
+        self.notices.warn(
+            f"range {metric.name}",
+            f"{metric.name} read {value:g}, which cannot be (allowed: {at_least:g} to {at_most:g}); it is left out",
+        )
+
+    def add_scaled(
+        self, metric: Metric, read: Callable[[], float], scale: float, *labels: str, at_most: float = math.inf
+    ) -> None:
+        """Ask for one value and keep it in base units."""
+        value = self.ask(read)
+        if value is not None:
+            self.add(metric, value * scale, *labels, at_most=at_most)
+
+    def run(self, collectors: "Mapping[str, Collect]") -> Snapshot:
+        """Run every collector.
+
+        Raises:
+            DriverError: When the GPU or the driver is dead, or when calls failed and nothing at all was answered.
+        """
+        runs = {}
+        for name, collect in collectors.items():
+            errors, began = len(self._errors), time.monotonic()
+            success = self._run_one(name, collect)
+            runs[name] = CollectorRun(success and len(self._errors) == errors, time.monotonic() - began)
+        if self._errors and not self._samples:
+            raise self._errors[-1]
+        return Snapshot(self.device.uuid, tuple(self._samples), runs)
+
+    def _run_one(self, name: str, collect: "Collect") -> bool:
+        try:
+            collect(self)
+        except DriverError:
+            raise
+        except Exception:
+            # A fault of one collector must not take the others' metrics away.
+            log.exception("the collector %s failed; this is a fault of the exporter, please report it", name)
+            return False
+        return True
+
+
+Collect = Callable[[Collection], None]

@@ -1,0 +1,19 @@
+"""How the GPU's memory is used. A GPU that shares the host's memory has none of its own to report."""
+
+from exporters.gpu import metrics
+from exporters.gpu.collection import Collection
+
+# No GPU has more; NVML's "no value" (all bits set) lies far above.
+LARGEST_BYTES = 2**50
+
+
+def collect(gpu: Collection) -> None:
+    """Collect total, used, free and reserved bytes."""
+    memory = gpu.ask(gpu.device.memory)
+    if memory is None:
+        return
+    gpu.add(metrics.MEMORY_TOTAL, memory.total, at_least=1, at_most=LARGEST_BYTES)
+    gpu.add(metrics.MEMORY_USED, memory.used, at_most=memory.total)
+    gpu.add(metrics.MEMORY_FREE, memory.free, at_most=memory.total)
+    if memory.reserved is not None:
+        gpu.add(metrics.MEMORY_RESERVED, memory.reserved, at_most=memory.total)

@@ -1,0 +1,112 @@
+"""What `/metrics` shows: the fleet as it is at this moment, so that a series vanishes with what it describes."""
+
+import platform
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from exporters.gpu import metrics
+from exporters.gpu.fleet import Fleet, GpuReport
+from inferwatch import __version__
+from inferwatch.metric import Metric
+
+Point = tuple[Metric, tuple[str, ...], float]
+
+
+class FleetCollector(Collector):
+    """Yields one family for each metric of which the fleet has a value."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+
+    def collect(self) -> Iterable[Family]:
+        """Yield the families in the order in which `metrics` declares them."""
+        reports = self._fleet.report()
+        families: dict[str, Family] = {}
+        for metric, labels, value in _points(self._fleet, reports):
+            if metric.name not in families:
+                families[metric.name] = _family(metric)
+            families[metric.name].add_metric(labels, value)  # type: ignore[attr-defined]
+        return [families[metric.name] for metric in metrics.ALL if metric.name in families]
+
+    def describe(self) -> Iterable[Family]:
+        """Yield what may ever be there, so that registering does not collect."""
+        return [_family(metric) for metric in metrics.ALL]
+
+
+def registry(fleet: Fleet) -> CollectorRegistry:
+    """Return a registry of the fleet and of this process."""
+    made = CollectorRegistry()
+    made.register(FleetCollector(fleet))
+    ProcessCollector(registry=made)
+    return made
+
+
+def _family(metric: Metric) -> Family:
+    family = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+    return family(metric.name, metric.help, labels=metric.labels)
+
+
+def _points(fleet: Fleet, reports: list[GpuReport]) -> Iterator[Point]:
+    yield from _exporter(fleet)
+    yield from _collectors(reports)
+    for report in reports:
+        yield from _health(report)
+        yield from _samples(report)
+
+
+def _exporter(fleet: Fleet) -> Iterator[Point]:
+    yield metrics.BUILD_INFO, (__version__, platform.python_version(), _nvidia_ml_py()), 1
+    yield metrics.SIMULATED, (), float(fleet.simulated)
+    yield metrics.NVML_UP, (), float(fleet.nvml_up)
+    yield metrics.NVML_INIT_ERROR_CODE, (), fleet.init_error_code
+    yield metrics.NVML_REINITS, (), fleet.reinits
+    yield metrics.REJECTED_VALUES, (), fleet.tally.rejected()
+    for (function, code), count in sorted(fleet.tally.errors().items()):
+        yield metrics.NVML_ERRORS, (function, code), count
+    versions = fleet.versions
+    if versions is not None:
+        yield metrics.DEVICES, (), fleet.devices()
+        yield metrics.DRIVER_INFO, (versions.driver, versions.cuda, versions.nvml), 1
+
+
+def _collectors(reports: list[GpuReport]) -> Iterator[Point]:
+    runs = [run for report in reports if report.snapshot for run in report.snapshot.runs.items()]
+    for name in dict.fromkeys(name for name, _ in runs):
+        own = [run for of, run in runs if of == name]
+        yield metrics.COLLECTOR_SUCCESS, (name,), float(all(run.success for run in own))
+        yield metrics.COLLECTOR_DURATION, (name,), sum(run.seconds for run in own)
+
+
+def _health(report: GpuReport) -> Iterator[Point]:
+    gpu = (report.gpu, report.uuid)
+    yield metrics.UP, gpu, float(report.up)
+    yield metrics.STUCK, gpu, float(report.stuck)
+    yield metrics.LAST_ERROR_CODE, gpu, report.last_error_code
+    if report.last_success is not None:
+        yield metrics.LAST_COLLECTION_TIMESTAMP, gpu, report.last_success
+    if report.seconds is not None:
+        yield metrics.COLLECTION_DURATION, gpu, report.seconds
+
+
+def _samples(report: GpuReport) -> Iterator[Point]:
+    gpu = (report.gpu, report.uuid)
+    if report.snapshot:
+        for sample in report.snapshot.samples:
+            yield sample.metric, (*gpu, *sample.labels), sample.value
+    if report.totals:
+        for reason, seconds in report.totals.seconds.items():
+            yield metrics.CLOCKS_EVENT_SAMPLED_SECONDS, (*gpu, reason), seconds
+        for reason, episodes in report.totals.episodes.items():
+            yield metrics.CLOCKS_EVENT_EPISODES, (*gpu, reason), episodes
+
+
+def _nvidia_ml_py() -> str:
+    try:
+        return version("nvidia-ml-py")
+    except PackageNotFoundError:
+        return ""

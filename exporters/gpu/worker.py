@@ -1,0 +1,181 @@
+"""The thread that collects one GPU, so that one that hangs or is lost delays no other."""
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from exporters.gpu.collection import Collect, Collection, Notices, Snapshot
+from exporters.gpu.driver import Device, Driver
+from exporters.gpu.errors import DriverError
+from exporters.gpu.integrator import ReasonIntegrator
+from exporters.gpu.sampler import ReasonSampler
+from exporters.gpu.tally import Tally
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to collect.
+
+    Attributes:
+        collectors: The collectors to run, by name.
+        interval: Seconds between the beginnings of two collections of one GPU.
+        deadline: Seconds that one collection may take before the GPU counts as stuck.
+        sampler_hertz: Samples of the clock-event reasons a second; 0 takes none.
+    """
+
+    collectors: Mapping[str, Collect]
+    interval: float = 5.0
+    deadline: float = 5.0
+    sampler_hertz: float = 10.0
+
+    @property
+    def longest_age(self) -> float:
+        """The age in seconds at which a collection is too old to be served, since the next one is overdue."""
+        return self.interval + self.deadline
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one collection ended.
+
+    Attributes:
+        began: When it began, on the monotonic clock.
+        seconds: How long it took.
+        snapshot: What it found; None when it failed.
+        error: Why it failed; None when the fault was the exporter's own.
+    """
+
+    began: float
+    seconds: float
+    snapshot: Snapshot | None
+    error: DriverError | None
+
+
+class Worker:
+    """Collects the GPU at one index at an interval, and has its clock-event reasons sampled."""
+
+    def __init__(
+        self, index: int, driver: Driver, settings: Settings, integrators: dict[str, ReasonIntegrator], tally: Tally
+    ) -> None:
+        self.gpu = str(index)
+        self.uuid: str | None = None
+        self.outcome: Outcome | None = None
+        self.last_success: float | None = None
+        self.last_error_code = 0
+        self._index = index
+        self._driver = driver
+        self._settings = settings
+        self._tally = tally
+        self._notices = Notices(self.gpu)
+        self._device: Device | None = None
+        self._busy_since: float | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"gpu-{index}", daemon=True)
+        self._sampler = (
+            ReasonSampler(self.gpu, settings.sampler_hertz, integrators) if settings.sampler_hertz > 0 else None
+        )
+
+    def start(self) -> None:
+        """Begin to collect."""
+        self._thread.start()
+        if self._sampler:
+            self._sampler.thread.start()
+
+    def stop(self) -> None:
+        """Ask the threads to end; they do so when the call that they are in returns."""
+        self._stop.set()
+        if self._sampler:
+            self._sampler.stop()
+
+    def join(self, timeout: float) -> bool:
+        """Wait for the threads to end and return whether they did."""
+        until = time.monotonic() + timeout
+        for thread in self._threads():
+            thread.join(max(until - time.monotonic(), 0.0))
+        return not any(thread.is_alive() for thread in self._threads())
+
+    def died(self) -> bool:
+        """Return whether a thread ended that nobody asked to end."""
+        return not self._stop.is_set() and not all(thread.is_alive() for thread in self._threads())
+
+    def stuck_for(self, now: float) -> float:
+        """Return for how many seconds a collection has been past its deadline; 0 when none is."""
+        since = self._busy_since
+        return max(now - since - self._settings.deadline, 0.0) if since is not None else 0.0
+
+    def fresh(self, now: float) -> Snapshot | None:
+        """Return what the last collection found, or None when it failed, is too old, or the GPU is stuck."""
+        outcome = self.outcome
+        if outcome is None or self.stuck_for(now) or now - outcome.began > self._settings.longest_age:
+            return None
+        return outcome.snapshot
+
+    def _threads(self) -> list[threading.Thread]:
+        return [self._thread, self._sampler.thread] if self._sampler else [self._thread]
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        while not self._stop.is_set():
+            self._cycle()
+            # A cycle that came late is not made up for.
+            due = max(due + self._settings.interval, time.monotonic())
+            self._stop.wait(due - time.monotonic())
+
+    def _cycle(self) -> None:
+        began = time.monotonic()
+        self._busy_since = began
+        snapshot, error = None, None
+        try:
+            snapshot = self._collect()
+        except DriverError as failure:
+            error = failure
+        except Exception:
+            log.exception("collecting GPU %s failed; this is a fault of the exporter, please report it", self.gpu)
+        finally:
+            outcome = Outcome(began, time.monotonic() - began, snapshot, error)
+            self._busy_since = None
+        if not self._stop.is_set():
+            self._end(outcome)
+
+    def _collect(self) -> Snapshot:
+        if self._device is None:
+            self._device = self._open()
+            self.uuid = self._device.uuid
+        return Collection(self._device, self._notices, self._tally).run(self._settings.collectors)
+
+    def _open(self) -> Device:
+        try:
+            return self._driver.device(self._index)
+        except DriverError as error:
+            self._tally.failed(error)
+            raise
+
+    def _end(self, outcome: Outcome) -> None:
+        before, self.outcome = self.outcome, outcome
+        if outcome.snapshot is None:
+            # A handle may be the reason, so that the next cycle takes a new one.
+            self._device = None
+            self._tell_failure(before, outcome.error)
+        else:
+            self.last_success = time.time()
+            if before and before.snapshot is None:
+                log.info("GPU %s (%s) answers again", self.gpu, self.uuid)
+        if self._sampler:
+            self._sampler.sample_from(self._device)
+
+    def _tell_failure(self, before: Outcome | None, error: DriverError | None) -> None:
+        if error is None:
+            return
+        self.last_error_code = error.code
+        if before is None or before.error is None or before.error.code != error.code:
+            log.warning(
+                "GPU %s (%s) cannot be collected: %s; gpu_up is 0 until it answers, the other GPUs go on. "
+                "The kernel's log (dmesg, lines with NVRM: Xid) says more",
+                self.gpu,
+                self.uuid or "uuid not known",
+                error,
+            )
