@@ -3,7 +3,7 @@
 from prometheus import vocabulary as names
 from prometheus.groups import Group, Rule, group, record
 from prometheus.probe_rules import HISTOGRAMS, SERIES
-from prometheus.promql import aggregate, rate
+from prometheus.promql import aggregate, increase, rate
 
 COMPARED = ("ttft", "tpot")
 WINDOW = "[1d] offset 1h"
@@ -17,7 +17,7 @@ INTERVAL = "2m"
 
 def groups() -> list[Group]:
     """Return the probes' slow medians, and the group of baselines."""
-    medians = [record(names.probe_median(latency), _median(latency)) for latency in COMPARED]
+    medians = [rule for latency in COMPARED for rule in _medians(latency)]
     baselines: list[Rule] = []
     for latency in COMPARED:
         baselines.append(_usual(0.5, names.quantile(latency, "p99"), FEWEST_SAMPLES))
@@ -26,9 +26,13 @@ def groups() -> list[Group]:
     return [group("llm-probe-medians", medians, MEDIANS_INTERVAL), group("baselines", baselines, INTERVAL)]
 
 
-def _median(latency: str) -> str:
+def _medians(latency: str) -> list[Rule]:
     buckets = aggregate("sum", (*SERIES, "le"), rate(HISTOGRAMS[latency].bucket, "30m"))
-    return f"histogram_quantile(0.5, {buckets}) >= 0"
+    count = aggregate("sum", SERIES, increase(HISTOGRAMS[latency].count, "30m"))
+    return [
+        record(names.probe_median(latency), f"histogram_quantile(0.5, {buckets}) >= 0"),
+        record(names.probe_median_observations(latency), f"{count} > 0"),
+    ]
 
 
 def _usual(quantile: float, name: str, fewest: int) -> Rule:

@@ -23,7 +23,7 @@ def aggregate(how: str, labels: tuple[str, ...], expr: str) -> str:
     """Return ``how by (labels) (expr)``; a long expression gets lines of its own."""
     head = f"{how} by ({', '.join(labels)}) "
     if "\n" in expr or len(head) + len(expr) > 118:
-        return f"{head}(\n{indent(expr)}\n)"
+        return head + block(expr)
     return f"{head}({expr})"
 
 
@@ -44,6 +44,11 @@ def configured(metric: Metric, labels: tuple[str, ...], **matchers: str) -> str:
     """
     lasting = f"last_over_time({selector(metric, **matchers)}[{CONFIGURATION_LASTS}])"
     return aggregate("max", labels, lasting)
+
+
+def block(expr: str) -> str:
+    """Return the expression in parentheses, on lines of its own."""
+    return f"(\n{indent(expr)}\n)"
 
 
 def indent(text: str, by: int = 2) -> str:

@@ -71,6 +71,11 @@ def probe_median(latency: str) -> str:
     return f"llm_probe:{latency}_seconds:p50_30m"
 
 
+def probe_median_observations(latency: str) -> str:
+    """Return the name of how many probes that median rests on."""
+    return f"llm_probe:{latency}_seconds:count_30m"
+
+
 def baseline(name: str) -> str:
     """Return the name of a series' usual value: taken over the last day ending an hour ago."""
     return f"{name}:baseline_1d"

@@ -1,0 +1,120 @@
+"""Whether targets answer, and whether anybody is still looking."""
+
+from alerting.alert import Alert, looked_up
+from exporters.probe import metrics as probe
+from prometheus.promql import aggregate, block, configured, increase, selector
+
+TARGET = ("target",)
+PROBED = ("target", "scenario")
+ENGINE_UP = 'up{job="llm-engine"}'
+CANNOT_CONNECT = "dns|connect|tls"
+FAILED = "!~success|tainted"
+# A probe that succeeded this recently shows that a target answers, whatever its metrics do.
+RECENT_SECONDS = 90
+_FAILED_OF = "outcome!~'success|tainted', target='%s'"
+
+
+def _target_down() -> Alert:
+    answered = aggregate(
+        "max", TARGET, f"{probe.LAST_SUCCESS} == 1 and time() - {probe.LAST_RUN_TIMESTAMP} < {RECENT_SECONDS}"
+    )
+    no_replica = f"{aggregate('max', TARGET, ENGINE_UP)} == 0\nunless on (target)\n{answered}"
+    # Two in five minutes by one prober, so that a single lost packet pages nobody.
+    refused = aggregate(
+        "max",
+        TARGET,
+        aggregate("sum", ("target", "instance"), increase(probe.REQUESTS, "5m", outcome=f"=~{CANNOT_CONNECT}")),
+    )
+    none_succeeds = f"{aggregate('max', TARGET, str(probe.LAST_SUCCESS))} == 0"
+    not_connecting = f"{none_succeeds}\nand on (target)\n{refused} > 1.5"
+    return Alert(
+        "TargetDown",
+        expr=f"{block(no_replica)}\nor\n{block(not_connecting)}",
+        wait="60s",
+        severity="page",
+        family="availability",
+        summary="{{ $labels.target }} is down",
+        description=(
+            "For a minute, every engine replica of {{ $labels.target }} has failed its scrape and no probe has "
+            "succeeded, or its probes cannot connect. Last reason of the probes: "
+            + looked_up(
+                f"topk(1, sum by (outcome) (increase({probe.REQUESTS}{{{_FAILED_OF}}}[5m])))",
+                "target",
+                shown=".Labels.outcome",
+            )
+            + ". Likely: the server has ended, is still loading its model, or its address is wrong."
+        ),
+    )
+
+
+def _engine_targets_gone() -> Alert:
+    replicas = configured(probe.TARGET_METRICS_CONFIGURED, TARGET)
+    return Alert(
+        "EngineTargetsGone",
+        expr=f"({replicas} > 0)\nunless on (target)\n{ENGINE_UP}",
+        wait="3m",
+        severity="ticket",
+        family="availability",
+        summary="Nothing scrapes the engine of {{ $labels.target }}",
+        description=(
+            "The configuration lists {{ $value }} metrics address(es) for {{ $labels.target }}, but Prometheus has no "
+            "scrape target for it: its queue, tokens and cost are unknown. Likely: service discovery "
+            "(/sd/engines of the probe exporter) does not answer, or Prometheus runs with another configuration."
+        ),
+    )
+
+
+def _probe_failing() -> Alert:
+    series = probe.PROBE
+    failed = aggregate("sum", series, increase(probe.REQUESTS, "5m", outcome=FAILED))
+    ended = aggregate("sum", series, increase(probe.REQUESTS, "5m", outcome="!=tainted"))
+    often = f"{failed}\n/ ({ended} > 0)\n> 0.5\nand\n{failed} > 2.5"
+    # Probes that run every few minutes or more seldom: none has succeeded, and it was more than one.
+    none = aggregate("max", series, f"max_over_time({probe.LAST_SUCCESS}[15m])")
+    twice = aggregate("sum", series, increase(probe.REQUESTS, "2h", outcome=FAILED))
+    seldom = f"1 + ({none} == 0)\nand\n{twice} > 1.5"
+    return Alert(
+        "ProbeFailing",
+        expr=f"{block(often)}\nor\n{block(seldom)}",
+        wait="60s",
+        severity="page",
+        family="availability",
+        summary="{{ $labels.target }} fails its probes ({{ $labels.scenario }})",
+        description=(
+            "{{ $value | humanizePercentage }} of the last probes of {{ $labels.target }} ({{ $labels.scenario }}, "
+            "model {{ $labels.model_name }}) failed; more than half is an outage. Most frequent outcome: "
+            + looked_up(
+                f"topk(1, sum by (outcome) (increase({probe.REQUESTS}{{{_FAILED_OF}, scenario='%s'}}[15m])))",
+                "target",
+                "scenario",
+                shown=".Labels.outcome",
+            )
+            + ". Users of this endpoint most likely see the same."
+        ),
+    )
+
+
+def _probe_stale() -> Alert:
+    ended = aggregate("max", PROBED, str(probe.LAST_RUN_TIMESTAMP))
+    interval = aggregate("max", PROBED, str(probe.INTERVAL))
+    never = f"0 * ({interval} unless on (target, scenario) {selector(probe.LAST_RUN_TIMESTAMP)})"
+    return Alert(
+        "ProbeStale",
+        # A probe may run as long as its timeout before it ends, hence the two minutes.
+        expr=f"time() - {ended}\n> on (target, scenario)\n(3 * {interval} + 120)\nor\n{never}",
+        wait="2m",
+        severity="ticket",
+        family="availability",
+        summary="{{ $labels.target }} is not being probed ({{ $labels.scenario }})",
+        description=(
+            "{{ if eq $value 0.0 }}No probe of {{ $labels.target }} ({{ $labels.scenario }}) has ever ended."
+            "{{ else }}The last probe of {{ $labels.target }} ({{ $labels.scenario }}) ended "
+            "{{ $value | humanizeDuration }} ago, more than three intervals.{{ end }} Nobody would notice if it were "
+            "slow. Likely: the day's token budget is spent, the probe exporter is overloaded or stuck."
+        ),
+    )
+
+
+def alerts() -> list[Alert]:
+    """Return the alerts on availability."""
+    return [_target_down(), _engine_targets_gone(), _probe_failing(), _probe_stale()]

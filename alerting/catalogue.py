@@ -1,0 +1,23 @@
+"""All alerts, by the file that they are written to."""
+
+from alerting import availability, latency, monitoring, resources
+from alerting.alert import Alert
+from prometheus.groups import Group, group
+
+
+def catalogue() -> dict[str, list[Alert]]:
+    """Return the alerts by subject."""
+    return {
+        "availability": availability.alerts(),
+        "latency": latency.alerts(),
+        "resources": resources.alerts(),
+        "monitoring": monitoring.alerts(),
+    }
+
+
+def rule_groups() -> dict[str, list[Group]]:
+    """Return the one group of each file of alerting/rules, by the file's name without `.yml`."""
+    return {
+        subject: [group(f"alerts-{subject}", (alert.rule() for alert in alerts))]
+        for subject, alerts in catalogue().items()
+    }
