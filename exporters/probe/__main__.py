@@ -1,0 +1,68 @@
+"""The service `probe-exporter`: probes the targets of inferwatch.yml and serves what it measured."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from exporters.probe.exporter import ProbeExporter
+from inferwatch import logs, service
+from inferwatch.config import load_config
+from inferwatch.errors import ConfigError
+
+PORT = 9811
+# A thread that renders /metrics would otherwise hold the interpreter for 5 ms at a time while a stream's bytes wait:
+# measured at 16 streams, the 99th percentile of a stamp's error falls from 29.5 to 3.5 ms.
+SWITCH_INTERVAL = 0.0005
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run until SIGTERM or SIGINT; exit with 0, with 1 if it cannot start, with 2 for an invalid configuration."""
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    service.run(lambda: _run(_parser().parse_args(arguments)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = service.flags("probe-exporter", "Probes LLM endpoints and exports what it measured.", PORT)
+    parser.add_argument(
+        "--config.file", dest="config_file", type=Path, metavar="FILE", default=Path("config/inferwatch.yml"),
+        help="the configuration",
+    )  # fmt: skip
+    parser.add_argument(
+        "--config.check", dest="check", action="store_true", help="validate the configuration, then exit with 0 or 2"
+    )
+    parser.add_argument(
+        "--state.dir", dest="state_dir", type=Path, metavar="DIR", default=Path("state"),
+        help="where the copy of the last good configuration is kept",
+    )  # fmt: skip
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    logs.configure(options.log_level, options.log_format)
+    if options.check:
+        return _check(options.config_file)
+    exporter = ProbeExporter(options.config_file, options.state_dir, options.listen)
+
+    def reload() -> None:
+        exporter.keeper.reload()
+
+    signals = service.Signals(on_hangup=reload)
+    exporter.start()
+    signals.wait()
+    exporter.stop()
+    return 0
+
+
+def _check(file: Path) -> int:
+    try:
+        config = load_config(file)
+    except ConfigError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - the answer to --config.check
+        return 2
+    print(f"{file} is valid: {len(config.targets)} targets")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""The series of what the configuration says, so that static rules can use it."""
+
+from collections.abc import Callable, Iterable
+
+from prometheus_client import Metric as Family
+from prometheus_client.registry import Collector
+
+from exporters.probe import metrics
+from exporters.probe.cost import CostMeter, price_of
+from exporters.probe.families import Families
+from inferwatch.config import Config, Target
+from inferwatch.config.model import OWN_NODE, SLO_NAMES
+
+
+class ConfiguredCollector(Collector):
+    """Yields `llm_target_*`; nothing while no configuration was ever good.
+
+    Args:
+        config: Returns the configuration in force.
+        engine_of: Returns the name of a target's engine, or "unknown".
+        meter: Accrues the costs.
+    """
+
+    def __init__(
+        self, config: Callable[[], Config | None], engine_of: Callable[[Target], str], meter: CostMeter
+    ) -> None:
+        self._config = config
+        self._engine_of = engine_of
+        self._meter = meter
+
+    def collect(self) -> Iterable[Family]:
+        """Return one family per metric."""
+        families = Families()
+        config = self._config()
+        if config is None:
+            return families.all()
+        families.add(metrics.TARGETS_CONFIGURED, {}, len(config.targets))
+        for target in config.targets:
+            _add_identity(families, target, self._engine_of(target))
+            _add_objectives(families, target)
+            _add_prices(families, target)
+        for price, accrued in self._meter.accrued():
+            labels = {"target": price.target, "currency": price.currency, "basis": price.basis}
+            families.add(metrics.TARGET_COST, {**labels, "component": price.component}, accrued)
+        for exporter in config.gpu_exporters:
+            if exporter.expected is not None:
+                families.add(metrics.GPU_EXPORTER_EXPECTED, {"node": exporter.node}, exporter.expected)
+        return families.all()
+
+
+def _add_identity(families: Families, target: Target, engine: str) -> None:
+    # The query of a URL may hold a key.
+    url = target.url.partition("?")[0]
+    labels = {"target": target.name, "url": url, "api": target.api, "engine": engine, **target.labels}
+    families.add(metrics.TARGET_INFO, labels, 1)
+    families.add(metrics.TARGET_METRICS_CONFIGURED, {"target": target.name}, len(target.metrics))
+    if target.gpus is None:
+        return
+    families.add(metrics.TARGET_GPUS, {"target": target.name}, target.gpus.number)
+    for index in target.gpus.indices or ():
+        node = target.gpus.node or OWN_NODE
+        families.add(metrics.TARGET_GPU_INFO, {"target": target.name, "node": node, "gpu": str(index)}, 1)
+
+
+def _add_objectives(families: Families, target: Target) -> None:
+    for name in SLO_NAMES:
+        objective = getattr(target.slo, name)
+        if objective is not None:
+            labels = {"target": target.name, "slo": name, "quantile": str(objective.quantile)}
+            families.add(metrics.TARGET_SLO, labels, objective.threshold)
+
+
+def _add_prices(families: Families, target: Target) -> None:
+    price = price_of(target)
+    families.add(metrics.TARGET_PRICE_MISSING, {"target": target.name}, price is None)
+    if price is None or target.cost is None:
+        return
+    labels = {"target": price.target, "currency": price.currency}
+    families.add(metrics.TARGET_COST_PER_HOUR, {**labels, "basis": price.basis}, price.per_hour)
+    if target.cost.alert_above_per_mtok is not None:
+        families.add(metrics.TARGET_COST_LIMIT, labels, target.cost.alert_above_per_mtok)

@@ -1,0 +1,150 @@
+"""The probe exporter put together: configuration -> schedule -> probes -> records -> `/metrics` and `/sd/*`."""
+
+import logging
+import platform
+import time
+from collections.abc import Iterable
+from http import HTTPStatus
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+from prometheus_client import Metric as Family
+from prometheus_client.registry import Collector
+
+from exporters.probe import discovery, metrics
+from exporters.probe.configured import ConfiguredCollector
+from exporters.probe.cost import CostMeter
+from exporters.probe.deadline import expire_all
+from exporters.probe.families import Families
+from exporters.probe.measured import MeasuredCollector
+from exporters.probe.prober import Prober
+from exporters.probe.reload import ConfigKeeper
+from exporters.probe.schedule import Schedule
+from inferwatch import __version__
+from inferwatch.config import Config
+from inferwatch.exposition import ExpositionServer, Request, Response, Route
+
+log = logging.getLogger(__name__)
+
+WATCH_SECONDS = 1.0
+REFRESH_SECONDS = 5.0
+# The scheduler is taken for dead when its own work was not done for this long.
+DEAD_AFTER_SECONDS = 30.0
+STOP_WITHIN_SECONDS = 3.0
+
+
+class ProbeExporter:
+    """One process's probe exporter; `start`, then `stop`.
+
+    Args:
+        config_file: The file that the user edits.
+        state_folder: Where the copy of the last good configuration is kept; None keeps none.
+        listen: ``host:port``.
+
+    Raises:
+        InferwatchError: If the address cannot be listened on.
+    """
+
+    def __init__(self, config_file: Path, state_folder: Path | None, listen: str) -> None:
+        self._prober = Prober()
+        self._meter = CostMeter()
+        self._discovery = discovery.EngineDiscovery()
+        self._schedule: Schedule | None = None
+        self._max_concurrent = 0
+        self._watched_at = time.monotonic()
+        self.keeper = ConfigKeeper(config_file, state_folder, self._apply)
+        registry = CollectorRegistry()
+        prober = self._prober
+        registry.register(MeasuredCollector(prober.records, prober.intervals, prober.inflight))
+        registry.register(ConfiguredCollector(self._config, self._discovery.engine_of, self._meter))
+        registry.register(_HealthCollector(self.keeper))
+        self._server = ExpositionServer("probe-exporter", listen, registry, self._routes(), self._health)
+
+    @property
+    def address(self) -> str:
+        """Where it listens, ``host:port``."""
+        return self._server.address
+
+    def start(self) -> None:
+        """Read the configuration, and begin to probe and to answer."""
+        self.keeper.start()
+        self._max_concurrent = (self.keeper.config or Config()).prober.max_concurrent
+        schedule = Schedule(self._max_concurrent, self._prober.run, self._prober.skip)
+        schedule.apply(self._prober.intervals(), set(self._prober.intervals()))
+        self._schedule = schedule
+        schedule.every(WATCH_SECONDS, self._watch)
+        schedule.every(REFRESH_SECONDS, self._refresh)
+        schedule.start()
+        self._server.start()
+
+    def stop(self) -> None:
+        """Start no more probes, interrupt those that run, and answer no more."""
+        self._prober.stop()
+        if self._schedule is not None:
+            self._schedule.stop()
+        give_up = time.monotonic() + STOP_WITHIN_SECONDS
+        expire_all()
+        while self._prober.inflight() and time.monotonic() < give_up:
+            time.sleep(0.02)
+            expire_all()
+        self._server.stop()
+
+    def _config(self) -> Config | None:
+        return self.keeper.config
+
+    def _apply(self, config: Config) -> None:
+        fresh = self._prober.apply(config)
+        self._meter.apply(config)
+        if self._schedule is None:
+            return
+        self._schedule.apply(self._prober.intervals(), fresh)
+        if config.prober.max_concurrent != self._max_concurrent:
+            log.warning("prober.max_concurrent stays %d until this process is restarted", self._max_concurrent)
+
+    def _watch(self) -> None:
+        self._watched_at = time.monotonic()
+        self._meter.tick()
+        self.keeper.poll()
+
+    def _refresh(self) -> None:
+        self._discovery.refresh(self.keeper.config)
+
+    def _health(self) -> str | None:
+        silent = time.monotonic() - self._watched_at
+        if silent > DEAD_AFTER_SECONDS:
+            return f"the scheduler has done nothing for {silent:.0f} s, so nothing is probed; restart this process"
+        return None
+
+    def _routes(self) -> list[Route]:
+        def engines(config: Config) -> list[dict[str, object]]:
+            return discovery.engines(config, self._discovery, self._prober.model_of)
+
+        return [
+            Route("/sd/engines", discovery.answer(self._config, engines), title="Engines that Prometheus scrapes"),
+            Route("/sd/gpus", discovery.answer(self._config, discovery.gpus), title="GPU exporters of other machines"),
+            Route("/-/reload", self._reload, method="POST"),
+        ]
+
+    def _reload(self, _: Request) -> Response:
+        error = self.keeper.reload()
+        if error is None:
+            return Response("the configuration is in force\n")
+        return Response(f"{error}\n", status=HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+class _HealthCollector(Collector):
+    """Yields `llm_probe_exporter_*` about the process and its configuration."""
+
+    def __init__(self, keeper: ConfigKeeper) -> None:
+        self._keeper = keeper
+
+    def collect(self) -> Iterable[Family]:
+        """Return one family per metric."""
+        families = Families()
+        versions = {"version": __version__, "python_version": platform.python_version()}
+        families.add(metrics.BUILD_INFO, versions, 1)
+        families.add(metrics.CONFIG_RELOAD_SUCCESSFUL, {}, self._keeper.successful)
+        families.add(metrics.CONFIG_FROM_STATE, {}, self._keeper.from_state)
+        if self._keeper.loaded_at is not None:
+            families.add(metrics.CONFIG_RELOAD_TIMESTAMP, {}, self._keeper.loaded_at)
+        return families.all()

@@ -1,0 +1,145 @@
+"""How a probe fails: an outcome of the closed set and a sentence for the person on call, without secrets or answers."""
+
+import errno
+import os
+import socket
+import ssl
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from inferwatch.errors import InferwatchError
+
+
+class StreamFormatError(Exception):
+    """The bytes are not what the protocol says; the text says in which way and quotes nothing of them."""
+
+
+class ProbeError(InferwatchError):
+    """A request failed before it had an answer worth timing.
+
+    Attributes:
+        outcome: One of metrics.OUTCOMES.
+        status_code: What the server answered, if it did.
+    """
+
+    def __init__(self, outcome: str, detail: str, status_code: int | None = None) -> None:
+        super().__init__(detail)
+        self.outcome = outcome
+        self.status_code = status_code
+
+
+# What the request was doing -> the outcome, unless the server had already been asked.
+_STAGE_OUTCOMES = {"dns": "dns", "tcp": "connect", "tls": "tls"}
+_ADVICE = {
+    "dns": "check the host in url: and the resolver of the machine (or container) that probes",
+    "tcp": "check that the server runs, listens on an address that this machine or container reaches, "
+    "and is not behind a firewall",
+    "tls": "check the certificate, the host name in url:, and REQUESTS_CA_BUNDLE for a private authority",
+}
+_STAGE_WORDS = {
+    "dns": "the name {host} was not resolved",
+    "tcp": "no connection to {host}",
+    "tls": "no TLS session with {host}",
+    "send": "the connection to {host} broke while the request was sent",
+    "headers": "{host} closed the connection without an answer",
+}
+
+
+def failure_at(stage: str, host: str, error: BaseException | None, timed_out_after: float | None) -> ProbeError:
+    """Return the failure of a request that got no status.
+
+    Args:
+        stage: dns, tcp, tls, send or headers.
+        host: Host and port that were asked.
+        error: What was raised.
+        timed_out_after: The deadline in seconds, if that is what ended it.
+    """
+    words = _STAGE_WORDS[stage].format(host=host)
+    outcome = _STAGE_OUTCOMES.get(stage)
+    if timed_out_after is not None:
+        if outcome is None:
+            return ProbeError(
+                "ttft_timeout", f"{host} took the request and answered nothing within {timed_out_after:g} s"
+            )
+        return ProbeError(outcome, f"{words} within {timed_out_after:g} s; {_ADVICE[stage]}")
+    reason = f": {cause(error)}" if error is not None else ""
+    if outcome is None:
+        return ProbeError("connection_lost", f"{words}{reason}")
+    return ProbeError(outcome, f"{words}{reason}; {_ADVICE[stage]}")
+
+
+def cause(error: BaseException) -> str:
+    """Return the innermost reason of an error of requests or urllib3 in a few words; never its full text."""
+    for inner in _chain(error):
+        if isinstance(inner, ssl.SSLCertVerificationError):
+            return f"the certificate is not trusted ({inner.verify_message})"
+        if isinstance(inner, ssl.SSLError):
+            return (inner.reason or "the TLS handshake failed").replace("_", " ").lower()
+        if isinstance(inner, socket.gaierror):
+            return str(inner.strerror).lower()
+        if isinstance(inner, TimeoutError):
+            return "timed out"
+        if isinstance(inner, OSError) and isinstance(inner.errno, int) and inner.errno in errno.errorcode:
+            return os.strerror(inner.errno).lower()
+    return "closed early" if error.args else type(error).__name__
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """Return an error and what it wraps, the innermost first."""
+    chain: list[BaseException] = []
+    waiting: list[object] = [error]
+    while waiting:
+        inner = waiting.pop(0)
+        if isinstance(inner, BaseException) and inner not in chain:
+            chain.append(inner)
+            waiting += [getattr(inner, "reason", None), inner.__cause__, inner.__context__, *inner.args]
+    return chain[::-1]
+
+
+def failure_of_status(status: int, error: str, location: str | None) -> ProbeError:
+    """Return the failure that a status other than 200 is.
+
+    Args:
+        status: The status.
+        error: The identifier of the error in the body, or "".
+        location: The header of that name.
+    """
+    named = f"{status}" + (f" ({error})" if error else "")
+    if status in (401, 403):
+        return ProbeError("auth", f"the server answered {named}; check auth: and whether the key is valid", status)
+    if status == 404:
+        return ProbeError(
+            "not_found", f"the server answered {named}; check url: (does it end in /v1?) and model:", status
+        )
+    if status == 429:
+        return ProbeError("rate_limited", f"the server answered {named}; probe less often or raise the limit", status)
+    if 300 <= status < 400:
+        where = f" to {_without_query(location)}" if location else ""
+        return ProbeError(
+            "not_stream", f"the server redirects{where}, which is not followed; write the final address in url:", status
+        )
+    if 400 <= status < 500:
+        return ProbeError("http_4xx", f"the server refused the request with {named}; its log says why", status)
+    if status >= 500:
+        return ProbeError("http_5xx", f"the server failed with {named}; look at its log", status)
+    return ProbeError("not_stream", f"the server answered {named} instead of a stream", status)
+
+
+def failure_of_body(media_type: str, error: str | None) -> ProbeError:
+    """Return the failure that a 200 without a stream is; `error` is the identifier of an error in its JSON."""
+    if error is not None:
+        named = f" ({error})" if error else ""
+        return ProbeError(
+            "stream_error", f"the server answered 200 with an error{named} instead of a stream", HTTPStatus.OK
+        )
+    shown = media_type or "no Content-Type"
+    advice = "check that url: is the API and not a web page, and that the server streams"
+    return ProbeError(
+        "not_stream", f"the server answered 200 with {shown} instead of a stream; {advice}", HTTPStatus.OK
+    )
+
+
+def _without_query(url: str) -> str:
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" if host else parts.path

@@ -1,0 +1,46 @@
+"""Our metric declarations -> prometheus_client's families, one sample at a time."""
+
+from collections.abc import Mapping
+from itertools import accumulate
+
+from prometheus_client import Metric as Family
+
+from exporters.probe.record import Histogram
+from inferwatch.metric import Metric
+
+
+class Families:
+    """Collects samples by metric; `all` returns them in the order of the declarations given to it."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, Family] = {}
+
+    def add(self, metric: Metric, labels: Mapping[str, str], value: float) -> None:
+        """Add a sample of a gauge or counter; labels beyond those declared are the file's own."""
+        self._family(metric.name, metric.help, metric.kind).add_sample(metric.name, dict(labels), value)
+
+    def add_histogram(self, metric: Metric, labels: Mapping[str, str], histogram: Histogram) -> None:
+        """Add the buckets, count and sum of a histogram."""
+        family = self._family(metric.name, metric.help, "histogram")
+        bounds = [*(str(bound) for bound in metric.buckets), "+Inf"]
+        for bound, count in zip(bounds, accumulate(histogram.counts), strict=True):
+            family.add_sample(metric.bucket, {**labels, "le": bound}, count)
+        family.add_sample(metric.count, dict(labels), sum(histogram.counts))
+        family.add_sample(metric.sum, dict(labels), histogram.total)
+
+    def add_summary(self, total: Metric, count: Metric, labels: Mapping[str, str], values: tuple[float, float]) -> None:
+        """Add a sum and a count as the summary without quantiles that they are to Prometheus."""
+        family = self._family(total.name.removesuffix("_sum"), total.help, "summary")
+        family.add_sample(count.name, dict(labels), values[1])
+        family.add_sample(total.name, dict(labels), values[0])
+
+    def all(self) -> list[Family]:
+        """Return every family that has a sample."""
+        return list(self._families.values())
+
+    def _family(self, name: str, help_text: str, kind: str) -> Family:
+        # prometheus_client appends _total to a counter's family itself.
+        name = name.removesuffix("_total") if kind == "counter" else name
+        if name not in self._families:
+            self._families[name] = Family(name, help_text, kind)
+        return self._families[name]

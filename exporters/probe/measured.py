@@ -1,0 +1,87 @@
+"""The series of what was measured, made anew at each scrape from the records, so that they go with their target."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from prometheus_client import Metric as Family
+from prometheus_client.registry import Collector
+
+from exporters.probe import metrics
+from exporters.probe.families import Families
+from exporters.probe.record import Record, Series
+
+Key = tuple[str, str]
+
+
+class MeasuredCollector(Collector):
+    """Yields `llm_probe_*`.
+
+    Args:
+        records: Returns the records by (target, scenario).
+        intervals: Returns the configured intervals in seconds by the same keys.
+        inflight: Returns how many probes run now.
+    """
+
+    def __init__(
+        self,
+        records: Callable[[], Mapping[Key, Record]],
+        intervals: Callable[[], Mapping[Key, float]],
+        inflight: Callable[[], int],
+    ) -> None:
+        self._records = records
+        self._intervals = intervals
+        self._inflight = inflight
+
+    def collect(self) -> Iterable[Family]:
+        """Return one family per metric."""
+        families = Families()
+        families.add(metrics.INFLIGHT, {}, self._inflight())
+        intervals = self._intervals()
+        for (target, scenario), record in self._records().items():
+            model_name, series = record.snapshot()
+            labels = {"target": target, "scenario": scenario, "model_name": model_name}
+            if (target, scenario) in intervals:
+                families.add(metrics.INTERVAL, labels, intervals[target, scenario])
+            _add_counted(families, labels, series)
+            _add_last(families, labels, series)
+        return families.all()
+
+
+def _add_counted(families: Families, labels: dict[str, str], series: Series) -> None:
+    families.add_histogram(metrics.TTFT, labels, series.ttft)
+    families.add_histogram(metrics.TPOT, labels, series.tpot)
+    families.add_histogram(metrics.E2E, labels, series.e2e)
+    families.add(metrics.STARTED, labels, series.started)
+    for outcome, count in series.outcomes.items():
+        families.add(metrics.REQUESTS, {**labels, "outcome": outcome}, count)
+    for reason, count in series.skipped.items():
+        families.add(metrics.SKIPPED, {**labels, "reason": reason}, count)
+    families.add(metrics.SLO_GOOD, labels, series.slo_good)
+    families.add(metrics.OUTPUT_TOKENS, labels, series.output_tokens)
+    families.add(metrics.PROMPT_TOKENS, labels, series.prompt_tokens)
+    for phase in metrics.PHASES:
+        # A phase that was never reached is absent, e.g. TLS on plain HTTP.
+        if phase in series.phase_sums:
+            values = (series.phase_sums[phase], float(series.phase_counts[phase]))
+            families.add_summary(metrics.PHASE_SUM, metrics.PHASE_COUNT, {**labels, "phase": phase}, values)
+
+
+def _add_last(families: Families, labels: dict[str, str], series: Series) -> None:
+    if series.token_source is not None:
+        families.add(metrics.TOKEN_SOURCE_INFO, {**labels, "source": series.token_source}, 1)
+    if series.buffered is not None:
+        families.add(metrics.STREAM_BUFFERED, labels, series.buffered)
+    last = series.last
+    if last is None or series.last_ended_at is None:
+        return
+    succeeded = last.outcome == "success"
+    families.add(metrics.LAST_RUN_TIMESTAMP, labels, series.last_ended_at)
+    families.add(metrics.LAST_SUCCESS, labels, succeeded)
+    figures = {
+        metrics.LAST_TTFT: last.ttft_seconds,
+        metrics.LAST_TPOT: last.tpot_seconds,
+        metrics.LAST_E2E: last.e2e_seconds,
+        metrics.LAST_OUTPUT_TOKENS: last.output_tokens,
+    }
+    for metric, value in figures.items():
+        if succeeded and value is not None:
+            families.add(metric, labels, value)

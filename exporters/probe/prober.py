@@ -1,0 +1,187 @@
+"""Runs probes of the configuration in force and keeps their records; which one is due is the schedule's business."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from exporters.probe.budget import Budgets
+from exporters.probe.failures import ProbeError
+from exporters.probe.models import served_models
+from exporters.probe.record import Record
+from exporters.probe.run import ProbeResult, run_probe
+from inferwatch.config import Config, Scenario, Target
+
+log = logging.getLogger(__name__)
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One target and scenario, and where its results go."""
+
+    target: Target
+    name: str
+    scenario: Scenario
+    record: Record
+
+    @property
+    def key(self) -> Key:
+        """Names of target and scenario."""
+        return self.target.name, self.name
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two probes."""
+        return self.scenario.interval or 60.0
+
+    def measures_the_same(self, other: "Plan") -> bool:
+        """Say whether results of both may be counted together."""
+        return self._measured == other._measured
+
+    @property
+    def _measured(self) -> tuple[object, ...]:
+        target, scenario = self.target, self.scenario
+        return target.url, target.api, target.model, scenario.prompt, scenario.max_tokens
+
+
+class Prober:
+    """Holds the plans, the records and the models that servers were found to serve.
+
+    Args:
+        clock: Returns Unix time.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._plans: dict[Key, Plan] = {}
+        self._models: dict[tuple[str, str], str] = {}  # the first model listed, by target's name and URL
+        self._budgets = Budgets(clock)
+        self._inflight = 0
+        self._stopping = False
+
+    def apply(self, config: Config) -> set[Key]:
+        """Take a configuration over; records of what is measured as before are kept.
+
+        Returns:
+            The keys that measure something new.
+        """
+        with self._lock:
+            before, fresh = self._plans, set()
+            plans = {}
+            for target in config.targets:
+                for name, scenario in config.scenarios_of(target).items():
+                    model = target.model or self._models.get((target.name, target.url), "")
+                    plan = Plan(target, name, scenario, Record(model))
+                    old = before.get(plan.key)
+                    if old is not None and plan.measures_the_same(old):
+                        plan = replace(plan, record=old.record)
+                    else:
+                        fresh.add(plan.key)
+                    plans[plan.key] = plan
+            self._plans = plans
+            known = {(target.name, target.url) for target in config.targets if target.model is None}
+            self._models = {key: model for key, model in self._models.items() if key in known}
+        self._budgets.forget_all_but({target.name for target in config.targets})
+        return fresh
+
+    def plans(self) -> Mapping[Key, Plan]:
+        """Return the plans in force."""
+        return self._plans
+
+    def records(self) -> Mapping[Key, Record]:
+        """Return the records by target and scenario."""
+        return {key: plan.record for key, plan in self._plans.items()}
+
+    def intervals(self) -> Mapping[Key, float]:
+        """Return the seconds between two probes by target and scenario."""
+        return {key: plan.interval for key, plan in self._plans.items()}
+
+    def inflight(self) -> int:
+        """Return how many probes run now."""
+        return self._inflight
+
+    def model_of(self, target: Target) -> str:
+        """Return the model that is asked for, or "" while it is not known."""
+        return target.model or self._models.get((target.name, target.url), "")
+
+    def skip(self, key: Key, reason: str) -> None:
+        """Count a probe that was due and was not started."""
+        plan = self._plans.get(key)
+        if plan is not None:
+            plan.record.skip(reason)
+
+    def stop(self) -> None:
+        """Start no more probes."""
+        self._stopping = True
+
+    def run(self, key: Key) -> None:
+        """Run the probe that is due, unless its budget is spent; never raises for what a server does."""
+        plan = self._plans.get(key)
+        if plan is None or self._stopping:
+            return
+        target, tokens = plan.target, plan.scenario.max_tokens
+        budget = target.probe_budget.tokens_per_day if target.probe_budget else None
+        if not self._budgets.reserve(target.name, tokens, budget):
+            log.debug("target %s: the probe budget of %s tokens is spent for today", target.name, budget)
+            plan.record.skip("budget")
+            return
+        spent = 0
+        with self._lock:
+            self._inflight += 1
+        plan.record.start()
+        try:
+            result = self._probe(plan)
+            if self._stopping and result.outcome != "success":
+                # It was interrupted by us; the counters end with the process.
+                return
+            spent = (result.output_tokens or 0) + (result.prompt_tokens or 0)
+            _log(plan, result)
+            plan.record.end(result, target.slo, self._clock())
+        finally:
+            self._budgets.settle(target.name, tokens, spent)
+            with self._lock:
+                self._inflight -= 1
+
+    def _probe(self, plan: Plan) -> ProbeResult:
+        try:
+            model = self._model(plan)
+        except ProbeError as error:
+            return ProbeResult(
+                plan.target.name, plan.name, "", error.outcome, str(error), status_code=error.status_code
+            )
+        result = run_probe(plan.target, plan.name, plan.scenario, model)
+        if result.outcome == "not_found" and plan.target.model is None:
+            # The server may serve another model since; it is asked again before the next probe.
+            with self._lock:
+                self._models.pop((plan.target.name, plan.target.url), None)
+        return result
+
+    def _model(self, plan: Plan) -> str:
+        """Return the model to ask for; what the server lists first, where the file names none. Raises ProbeError."""
+        target = plan.target
+        model = self.model_of(target)
+        if not model:
+            model = served_models(target, plan.scenario.timeout or 60.0)[0]
+            with self._lock:
+                self._models[target.name, target.url] = model
+        # Every scenario of the target is told, so that their series have the same label from now on.
+        for other in self._plans.values():
+            if other.target == target:
+                other.record.name_model(model)
+        plan.record.name_model(model)
+        return model
+
+
+def _log(plan: Plan, result: ProbeResult) -> None:
+    """Write a line when the outcome changes; the rest is in the metrics."""
+    last = plan.record.snapshot()[1].last
+    if last is not None and last.outcome == result.outcome:
+        return
+    if result.outcome != "success":
+        log.warning("target %s, scenario %s: %s: %s", *plan.key, result.outcome, result.detail)
+    elif last is None or last.outcome != "success":
+        log.info("target %s, scenario %s: success with model %s", *plan.key, result.model_name)

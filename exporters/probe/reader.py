@@ -1,0 +1,156 @@
+"""One request on a new connection, and its body read piece by piece, each piece stamped before anything else."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import requests
+
+from exporters.probe.connection import Recorder, new_session
+from exporters.probe.deadline import Deadline
+from exporters.probe.failures import ProbeError, cause, failure_at, failure_of_status
+from exporters.probe.protocols.base import error_identifier
+
+READ_SIZE = 1 << 16
+# What is read of an answer that is no stream, to find the identifier of its error.
+LARGEST_ERROR_BODY = 1 << 16
+# A stream may always be drained for this long after it said that it is done, so that the server sees no reset.
+DRAIN_SECONDS = 1.0
+
+
+class TooLargeError(Exception):
+    """The body is larger than allowed."""
+
+
+class ConnectionLostError(Exception):
+    """The connection broke inside the body; the text says how."""
+
+
+@dataclass
+class Exchange:
+    """A request that was answered with a status, its body not yet read."""
+
+    response: requests.Response
+    recorder: Recorder
+
+    @property
+    def status(self) -> int:
+        """The status code."""
+        return int(self.response.status_code)
+
+    @property
+    def media_type(self) -> str:
+        """The Content-Type without its parameters, in lower case; "" without the header."""
+        return str(self.response.headers.get("Content-Type", "")).partition(";")[0].strip().lower()
+
+    def reads(self, largest: int) -> Iterator[tuple[float, bytes]]:
+        """Yield what each read from the connection gives, and when it returned, until the body ends.
+
+        `read1` gives what one read gives in every framing; `iter_content` and `iter_lines` wait for a full buffer, or
+        for the end, where a body is not chunked (urllib3#2123).
+
+        Raises:
+            TooLargeError: Past `largest` bytes.
+            ConnectionLostError: If the connection broke, which is also how a deadline ends a read.
+        """
+        raw: Any = self.response.raw
+        total = 0
+        while True:
+            try:
+                data = raw.read1(READ_SIZE, decode_content=True)
+            except Exception as error:  # noqa: BLE001 - urllib3, http.client, ssl and zlib raise their own kinds here
+                raise ConnectionLostError(cause(error)) from None
+            at = time.perf_counter()
+            if data:
+                total += len(data)
+                if total > largest:
+                    raise TooLargeError(f"it passed {largest} bytes")
+                yield at, data
+            elif raw.closed:
+                return
+            # Else a decompressor took the bytes and has nothing to give yet.
+
+    def body(self, largest: int) -> bytes:
+        """Return the whole body; raises as `reads` does."""
+        return b"".join(data for _, data in self.reads(largest))
+
+    def body_json(self) -> object:
+        """Return the body as JSON if it is short, whole and JSON, else None."""
+        try:
+            return json.loads(self.body(LARGEST_ERROR_BODY))
+        except (ValueError, RecursionError, TooLargeError, ConnectionLostError):
+            return None
+
+    def check_status(self) -> None:
+        """Raise a ProbeError for a status other than 200."""
+        if self.status != HTTPStatus.OK:
+            body = self.body_json()
+            error = body.get("error", body) if isinstance(body, dict) else None
+            raise failure_of_status(self.status, error_identifier(error), self.response.headers.get("Location"))
+
+
+@contextmanager
+def exchange(
+    method: str, url: str, headers: Mapping[str, str], body: bytes | None, recorder: Recorder
+) -> Iterator[Exchange]:
+    """Send a request on a new connection and yield what answers it; closes the connection.
+
+    Raises:
+        ProbeError: If no status came, with the outcome of the stage at which it failed.
+    """
+    deadline = recorder.deadline
+    with new_session(recorder) as session:
+        try:
+            response = session.request(
+                method,
+                url,
+                headers=dict(headers),
+                data=body,
+                stream=True,
+                allow_redirects=False,
+                # The deadline interrupts; this is the net below it.
+                timeout=deadline.remaining() + 5,
+            )
+        except Exception as error:  # noqa: BLE001 - requests passes on what urllib3, http.client and ssl raise
+            raise _failure(url, recorder, error) from None
+        with response:
+            yield Exchange(response, recorder)
+
+
+def _failure(url: str, recorder: Recorder, error: Exception) -> ProbeError:
+    """Turn what requests raised before there was a status into our words."""
+    deadline = recorder.deadline
+    if recorder.sending_at is None and recorder.error is None and recorder.stage != "tls":
+        # Nothing was tried, e.g. a URL that requests cannot read.
+        return ProbeError("internal", f"the request could not be made: {type(error).__name__}")
+    late = deadline.passed or isinstance(recorder.error, TimeoutError)
+    return failure_at(recorder.stage, urlsplit(url).netloc, recorder.error or error, deadline.seconds if late else None)
+
+
+def join_url(base: str, path: str) -> str:
+    """Return the base URL with a path appended before its query."""
+    parts = urlsplit(base)
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
+
+
+def get(url: str, headers: Mapping[str, str], timeout: float, largest: int) -> bytes:
+    """Return the body of a GET that answers 200.
+
+    Raises:
+        ProbeError: If it does not, or not within `timeout` seconds, or with more than `largest` bytes.
+    """
+    with Deadline(timeout) as deadline, exchange("GET", url, headers, None, Recorder(deadline)) as answer:
+        answer.check_status()
+        try:
+            return answer.body(largest)
+        except TooLargeError as error:
+            raise ProbeError("not_stream", f"the answer of {urlsplit(url).netloc} does not end: {error}") from None
+        except ConnectionLostError as error:
+            if deadline.passed:
+                raise ProbeError("deadline", f"the answer was not complete within {timeout:g} s") from None
+            raise ProbeError("connection_lost", f"the connection broke inside the answer: {error}") from None

@@ -1,0 +1,137 @@
+"""What is kept of the probes of one target and scenario, and a copy of it for `/metrics`."""
+
+import copy
+import threading
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+from exporters.probe import metrics
+from exporters.probe.run import ProbeResult
+from inferwatch.config import Slo
+from inferwatch.config.model import SLO_NAMES
+
+
+@dataclass
+class Histogram:
+    """Counts by upper bound, not cumulated; the last is +Inf."""
+
+    bounds: tuple[float, ...]
+    counts: list[int]
+    total: float = 0.0
+
+    @classmethod
+    def empty(cls, bounds: tuple[float, ...]) -> "Histogram":
+        """Return a histogram without observations."""
+        return cls(bounds, [0] * (len(bounds) + 1))
+
+    def observe(self, value: float) -> None:
+        """Count a value in the first bucket whose bound is at or above it."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+
+@dataclass
+class Series:
+    """The numbers of one target and scenario; `last` is None before the first probe ended."""
+
+    ttft: Histogram = field(default_factory=lambda: Histogram.empty(metrics.TTFT.buckets))
+    tpot: Histogram = field(default_factory=lambda: Histogram.empty(metrics.TPOT.buckets))
+    e2e: Histogram = field(default_factory=lambda: Histogram.empty(metrics.E2E.buckets))
+    started: int = 0
+    outcomes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(metrics.OUTCOMES, 0))
+    skipped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(metrics.SKIP_REASONS, 0))
+    slo_good: int = 0
+    output_tokens: int = 0
+    prompt_tokens: int = 0
+    phase_sums: dict[str, float] = field(default_factory=dict)
+    phase_counts: dict[str, int] = field(default_factory=dict)
+    token_source: str | None = None
+    buffered: bool | None = None
+    last: ProbeResult | None = None
+    last_ended_at: float | None = None
+
+
+class Record:
+    """The series of one target and scenario, safe for several threads; a lock is held for arithmetic only."""
+
+    def __init__(self, model_name: str) -> None:
+        self._lock = threading.Lock()
+        self._series = Series()
+        self._model_name = model_name
+
+    @property
+    def model_name(self) -> str:
+        """The label of the series; "" until the model is known."""
+        return self._model_name
+
+    def name_model(self, model_name: str) -> None:
+        """Say which model the series belong to.
+
+        The first name is given to what was counted without one; another name is another thing, counted from 0.
+        """
+        with self._lock:
+            if self._model_name not in ("", model_name):
+                started = Series()
+                started.started = self._series.started - sum(self._series.outcomes.values())
+                self._series = started
+            self._model_name = model_name
+
+    def start(self) -> None:
+        """Count a probe that starts."""
+        with self._lock:
+            self._series.started += 1
+
+    def skip(self, reason: str) -> None:
+        """Count a probe that was due and is not started; `reason` is one of metrics.SKIP_REASONS."""
+        with self._lock:
+            self._series.skipped[reason] += 1
+
+    def end(self, result: ProbeResult, slo: Slo, now: float) -> None:
+        """Count a probe that ended, `now` in Unix time."""
+        with self._lock:
+            series = self._series
+            series.outcomes[result.outcome] += 1
+            series.output_tokens += result.output_tokens or 0
+            series.prompt_tokens += result.prompt_tokens or 0
+            for phase, seconds in result.phases.items():
+                series.phase_sums[phase] = series.phase_sums.get(phase, 0.0) + seconds
+                series.phase_counts[phase] = series.phase_counts.get(phase, 0) + 1
+            series.last, series.last_ended_at = result, now
+            series.token_source = result.token_source or series.token_source
+            if result.outcome == "success":
+                _observe(series, result)
+                series.slo_good += meets(slo, result)
+                series.buffered = result.buffered
+
+    def snapshot(self) -> tuple[str, Series]:
+        """Return the model's name and a copy of the series."""
+        with self._lock:
+            series = copy.copy(self._series)
+            series.ttft, series.tpot, series.e2e = (_copy(h) for h in (series.ttft, series.tpot, series.e2e))
+            series.outcomes, series.skipped = dict(series.outcomes), dict(series.skipped)
+            series.phase_sums, series.phase_counts = dict(series.phase_sums), dict(series.phase_counts)
+            return self._model_name, series
+
+
+def _copy(histogram: Histogram) -> Histogram:
+    return Histogram(histogram.bounds, list(histogram.counts), histogram.total)
+
+
+def _observe(series: Series, result: ProbeResult) -> None:
+    for histogram, seconds in (
+        (series.ttft, result.ttft_seconds),
+        (series.tpot, result.tpot_seconds),
+        (series.e2e, result.e2e_seconds),
+    ):
+        if seconds is not None:
+            histogram.observe(seconds)
+
+
+def meets(slo: Slo, result: ProbeResult) -> bool:
+    """Say whether a successful probe met every objective; one whose figure is undefined is judged by the others."""
+    measured = {"ttft": result.ttft_seconds, "tpot": result.tpot_seconds, "e2e": result.e2e_seconds}
+    for name in SLO_NAMES:
+        objective, seconds = getattr(slo, name), measured[name]
+        if objective is not None and seconds is not None and seconds > objective.threshold:
+            return False
+    return True

@@ -1,0 +1,143 @@
+"""Keeps the last good configuration in force: reads the file when it changes, and a copy of it when it is broken."""
+
+import contextlib
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from inferwatch import strict_yaml
+from inferwatch.config import Config, parse_config
+from inferwatch.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+COPY_NAME = "last-good-inferwatch.yml"
+Signature = tuple[int, int, int] | None
+
+
+class ConfigKeeper:
+    """Reads the configuration and hands each good one to `apply`.
+
+    Args:
+        file: The file that the user edits.
+        state_folder: Where the copy of the last good one is; None keeps none.
+        apply: Takes a configuration over; must not raise.
+        clock: Returns Unix time.
+
+    Attributes:
+        config: The configuration in force; None if none was ever good.
+        successful: Whether the last attempt to read the file succeeded.
+        loaded_at: When the configuration in force was read, in Unix time.
+        from_state: Whether the configuration in force is the copy.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        state_folder: Path | None,
+        apply: Callable[[Config], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.config: Config | None = None
+        self.successful = False
+        self.loaded_at: float | None = None
+        self.from_state = False
+        self._file = file
+        self._copy = state_folder / COPY_NAME if state_folder is not None else None
+        self._apply = apply
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._read: Signature = None
+        self._changing: Signature = None
+
+    def start(self) -> None:
+        """Read the file for the first time, or its copy if it is broken."""
+        if self.reload() is not None and self.config is None:
+            self._fall_back()
+
+    def reload(self) -> ConfigError | None:
+        """Read the file now; on any error what was in force stays in force, and the error is returned."""
+        with self._lock:
+            self._read = self._changing = self._signature()
+            try:
+                text = strict_yaml.file_text(
+                    self._file, "start from config/inferwatch.example.yml or give --config.file"
+                )
+                config = parse_config(text, self._file.name)
+            except ConfigError as error:
+                self.successful = False
+                log.error("%s", self._sentence(error))
+                return error
+            self._take(config, from_state=False)
+            self.successful = True
+            log.info("%s is in force: %d targets", self._file, len(config.targets))
+            self._keep(text)
+            return None
+
+    def poll(self) -> None:
+        """Read the file if it has changed and lies still since the last poll.
+
+        An editor that writes in place empties the file first, and an empty file is a valid configuration.
+        """
+        signature = self._signature()
+        if signature == self._read:
+            self._changing = signature
+        elif signature == self._changing:
+            self.reload()
+        else:
+            self._changing = signature
+
+    def _take(self, config: Config, *, from_state: bool) -> None:
+        self.config, self.from_state, self.loaded_at = config, from_state, self._clock()
+        self._apply(config)
+
+    def _fall_back(self) -> None:
+        if self._copy is None or not self._copy.exists():
+            log.error(
+                "there is no copy of an earlier good configuration either; %s is read when it changes", self._file
+            )
+            return
+        try:
+            config = parse_config(strict_yaml.file_text(self._copy, "remove it"), self._copy.name)
+        except ConfigError as error:
+            log.error("the copy of the last good configuration cannot be used: %s", error.problems[0])
+            return
+        with self._lock:
+            self._take(config, from_state=True)
+        log.warning("the copy of the last good configuration is in force: %s", self._copy)
+
+    def _keep(self, text: str) -> None:
+        """Replace the copy as a whole, so that a crash or a full disk leaves the old one."""
+        if self._copy is None:
+            return
+        temporary = None
+        try:
+            self._copy.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._copy.parent, delete=False) as file:
+                temporary = Path(file.name)
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self._copy)
+        except OSError as error:
+            log.error("the copy of the configuration cannot be kept in %s: %s", self._copy.parent, error.strerror)
+            if temporary is not None:
+                with contextlib.suppress(OSError):
+                    temporary.unlink(missing_ok=True)
+
+    def _signature(self) -> Signature:
+        # stat follows links, so the swap of a mounted Kubernetes ConfigMap is seen as another inode.
+        try:
+            stat = self._file.stat()
+        except OSError:
+            return None
+        return stat.st_mtime_ns, stat.st_ino, stat.st_size
+
+    def _sentence(self, error: ConfigError) -> str:
+        more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
+        in_force = "nothing is in force" if self.config is None else "the last good configuration stays in force"
+        return f"{error.problems[0]}{more}; {in_force}"

@@ -1,0 +1,103 @@
+"""Bytes of a `text/event-stream` -> events, however the bytes are cut (WHATWG HTML, section 9.2.6).
+
+Lines are split on bytes: `str.splitlines` would also split on U+2028, which JSON may hold unescaped.
+"""
+
+import re
+from dataclasses import dataclass
+
+from exporters.probe.failures import StreamFormatError
+
+LONGEST_EVENT = 1 << 20
+_LINE_END = re.compile(rb"[\r\n]")
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSentEvent:
+    """One event: its type ("" when unnamed) and its data, as UTF-8 bytes."""
+
+    type: str
+    data: bytes
+
+
+class SseSplitter:
+    """Splits a stream fed in any pieces; an event is given as soon as the line end that closes it has come.
+
+    Args:
+        longest: The largest number of bytes that one line, and the data of one event, may hold.
+    """
+
+    def __init__(self, longest: int = LONGEST_EVENT) -> None:
+        self._longest = longest
+        self._rest = bytearray()  # a line whose end has not come yet
+        self._searched = 0  # how much of it holds no line end, so that a long line is not searched again and again
+        self._first_line = True
+        self._after_cr = False
+        self._type = ""
+        self._data: list[bytes] = []
+        self._data_size = 0
+
+    def feed(self, data: bytes) -> list[ServerSentEvent]:
+        """Return the events that these bytes complete.
+
+        Raises:
+            StreamFormatError: If a line or an event is longer than allowed.
+        """
+        rest = self._rest
+        rest += data
+        events = []
+        start = 0
+        while True:
+            # A CR ends a line at once; the LF that may follow it, perhaps in the next read, is part of that end.
+            if self._after_cr and start < len(rest):
+                start += rest[start] == 0x0A
+                self._after_cr = False
+            found = _LINE_END.search(rest, max(start, self._searched))
+            if found is None:
+                break
+            line = bytes(rest[start : found.start()])
+            self._after_cr = rest[found.start()] == 0x0D
+            start = found.end()
+            self._searched = start
+            event = self._line(line)
+            if event is not None:
+                events.append(event)
+        del rest[:start]
+        self._searched = len(rest)
+        if len(rest) > self._longest:
+            raise StreamFormatError(f"a line is longer than {self._longest} bytes")
+        return events
+
+    def flush(self) -> list[ServerSentEvent]:
+        """Return the event that the end of the stream left without its closing blank line, if its line is whole.
+
+        The specification drops it; the clients that users run do not, and some servers end with a bare `[DONE]` line.
+        """
+        event = self._dispatch()
+        return [event] if event is not None else []
+
+    def _line(self, line: bytes) -> ServerSentEvent | None:
+        if len(line) > self._longest:
+            raise StreamFormatError(f"a line is longer than {self._longest} bytes")
+        if self._first_line:
+            self._first_line = False
+            line = line.removeprefix(_BOM)
+        if not line:
+            return self._dispatch()
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._data.append(value)
+            self._data_size += len(value)
+            if self._data_size > self._longest:
+                raise StreamFormatError(f"an event is longer than {self._longest} bytes")
+        elif field == b"event":
+            self._type = value.decode("utf-8", "replace")
+        # An empty field name is a comment (keep-alive); id and retry mean nothing to a probe.
+        return None
+
+    def _dispatch(self) -> ServerSentEvent | None:
+        event = ServerSentEvent(self._type, b"\n".join(self._data)) if self._data else None
+        self._type, self._data, self._data_size = "", [], 0
+        return event

@@ -1,0 +1,163 @@
+"""Stamped events -> figures and the verdict; pure, so that every definition is tested without a network.
+
+The definitions are those of docs/definitions.md. Times are seconds of one monotonic clock.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from typing import Literal
+
+from exporters.probe.protocols.base import StreamEvent
+
+TokenSource = Literal["usage", "chunks"]
+
+# A proxy that collects a stream hands over many events in one read: dstack#4269 shows 64 at once every 16.5 s.
+BUFFERED_MIN_TOKENS = 8
+BUFFERED_GAP_SECONDS = 0.001
+BUFFERED_SHARE = 0.9
+
+
+class Ending(Enum):
+    """How the reading of an answer ended."""
+
+    END = "the server ended the stream"
+    DONE = "the server said that nothing follows"
+    LOST = "the connection broke"
+    DEADLINE = "the time was up"
+    MALFORMED = "the bytes were no stream of this protocol"
+    TOO_LARGE = "the answer was larger than allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An event and when the read that completed it returned; events of one read share the stamp."""
+
+    at: float
+    event: StreamEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back on a 200 that is a stream.
+
+    Attributes:
+        sent_at: When sending began, on a connection already made.
+        ended_at: When the last read returned.
+        detail: What the reader has to add to the ending; quotes nothing of the answer.
+    """
+
+    sent_at: float
+    arrivals: Sequence[Arrival]
+    ended_at: float
+    ending: Ending
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What an answer amounts to; None is undefined or not reached."""
+
+    outcome: str
+    detail: str
+    ttfr_seconds: float | None
+    ttft_seconds: float | None
+    tpot_seconds: float | None
+    e2e_seconds: float | None
+    tail_seconds: float | None
+    output_tokens: int | None
+    prompt_tokens: int | None
+    token_source: TokenSource | None
+    finish_reason: str | None
+    buffered: bool
+
+
+def figures(answer: Answer, finish_reasons: Sequence[str]) -> Figures:
+    """Return the figures of an answer; `finish_reasons` are those that count as a success."""
+    tokens = [arrival for arrival in answer.arrivals if arrival.event.channel is not None]
+    output, first_event_tokens, source = _output_tokens(answer, tokens)
+    outcome, detail = _verdict(answer, bool(tokens), finish_reasons)
+    buffered = _is_buffered(tokens, output)
+    last = tokens[-1].at if tokens else None
+    return Figures(
+        outcome=outcome,
+        detail=detail,
+        ttfr_seconds=answer.arrivals[0].at - answer.sent_at if answer.arrivals else None,
+        ttft_seconds=tokens[0].at - answer.sent_at if tokens else None,
+        tpot_seconds=None if buffered else _tpot(tokens, output, first_event_tokens),
+        e2e_seconds=last - answer.sent_at if last is not None else None,
+        tail_seconds=answer.ended_at - last if last is not None else None,
+        output_tokens=output or None,
+        prompt_tokens=_last([a.event.usage.prompt_tokens for a in answer.arrivals if a.event.usage]),
+        token_source=source,
+        finish_reason=_finish_reason(answer),
+        buffered=buffered,
+    )
+
+
+def _output_tokens(answer: Answer, tokens: Sequence[Arrival]) -> tuple[int, int, TokenSource | None]:
+    """Return all output tokens, those in the first token event, and who counted them."""
+    total = _last([a.event.usage.output_tokens for a in answer.arrivals if a.event.usage])
+    if total is not None:
+        # A server that counts in every event says how many tokens it bundled into the first (aiperf#1279).
+        first_usage = tokens[0].event.usage if tokens else None
+        return total, (first_usage and first_usage.output_tokens) or 1, "usage"
+    return len(tokens), 1, "chunks" if tokens else None
+
+
+def _last(values: Sequence[int | None]) -> int | None:
+    return next((value for value in reversed(values) if value is not None), None)
+
+
+def _tpot(tokens: Sequence[Arrival], output: int, first_event_tokens: int) -> float | None:
+    """Return (last - first token event) / (output tokens - those in the first event), if both are above zero."""
+    later = output - first_event_tokens
+    if later < 1 or len(tokens) < 2:
+        return None
+    span = tokens[-1].at - tokens[0].at
+    return span / later if span > 0 else None
+
+
+def _is_buffered(tokens: Sequence[Arrival], output: int) -> bool:
+    if not tokens or output < BUFFERED_MIN_TOKENS:
+        return False
+    gaps = [later.at - earlier.at for earlier, later in pairwise(tokens)]
+    small = sum(gap < BUFFERED_GAP_SECONDS for gap in gaps)
+    return small >= BUFFERED_SHARE * len(gaps)
+
+
+def _finish_reason(answer: Answer) -> str | None:
+    reasons = [arrival.event.finish_reason for arrival in answer.arrivals if arrival.event.finish_reason]
+    return reasons[-1] if reasons else None
+
+
+def _verdict(answer: Answer, any_token: bool, finish_reasons: Sequence[str]) -> tuple[str, str]:
+    """Return the outcome and, unless it is a success, a sentence for the person on call."""
+    error = next((a.event.error for a in answer.arrivals if a.event.error is not None), None)
+    if error is not None:
+        named = f" ({error})" if error else ""
+        return "stream_error", f"the server answered 200 and then reported an error{named}; its log says why"
+    if answer.ending is Ending.DEADLINE:
+        if any_token:
+            return "deadline", f"tokens came, but the answer was not complete when the time was up {answer.detail}"
+        return "ttft_timeout", f"no token came before the time was up {answer.detail}"
+    if answer.ending is Ending.LOST:
+        return "connection_lost", f"the connection broke inside the answer: {answer.detail}"
+    if answer.ending is Ending.MALFORMED:
+        return "stream_error", f"the stream cannot be read: {answer.detail}"
+    if answer.ending is Ending.TOO_LARGE:
+        return "stream_error", f"the stream did not end: {answer.detail}"
+    return _verdict_of_ended(answer, any_token, finish_reasons)
+
+
+def _verdict_of_ended(answer: Answer, any_token: bool, finish_reasons: Sequence[str]) -> tuple[str, str]:
+    if not any_token:
+        return "no_tokens", "the stream ended without a token"
+    reason = _finish_reason(answer)
+    if reason is None:
+        return "truncated", "the stream ended without a finish reason: a proxy's timeout, or the server was stopped"
+    if reason not in finish_reasons:
+        allowed = ", ".join(finish_reasons)
+        return "finish_reason", f"the answer ended with {reason!r}; the scenario allows {allowed}"
+    return "success", ""
