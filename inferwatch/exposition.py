@@ -1,4 +1,4 @@
-"""The HTTP server of both exporters: `/metrics`, `/healthz`, a landing page and routes of their own.
+"""The HTTP face of a service: `/metrics`, `/healthz`, a landing page and routes of its own.
 
 `/metrics` is prometheus_client's own application: content negotiation, gzip and `name[]` are its.
 """
@@ -9,15 +9,14 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from socketserver import ThreadingMixIn
 from typing import Any
 from urllib.parse import parse_qs
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, disable_created_metrics
 from prometheus_client.exposition import make_wsgi_app
 
-from inferwatch.errors import InferwatchError
+from inferwatch.http_server import WsgiApp
+from inferwatch.http_server import listen as listen_on
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +27,9 @@ JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 HTML = "text/html; charset=utf-8"
 LARGEST_BODY = 1 << 20
+
+Environ = dict[str, Any]
+Headers = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Response:
 
 @dataclass(frozen=True)
 class Route:
-    """One address of the server; with a title it is linked from the landing page."""
+    """One address of the server; with a title it is linked from the landing page. HEAD is answered where GET is."""
 
     path: str
     answer: Callable[[Request], Response]
@@ -59,22 +61,14 @@ class Route:
     title: str = ""
 
 
-class _Server(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
-    # A burst of scrapes and health checks must not be refused while one is answered.
-    request_queue_size = 64
-
-
-class _Handler(WSGIRequestHandler):
-    # A client that sends nothing must not hold a thread for ever.
-    timeout = 30
-
-    def log_message(self, format: str, *args: Any) -> None:
-        log.debug("%s %s", self.address_string(), format % args)
+class _BadRequest(Exception):  # noqa: N818 - the name of the status
+    def __init__(self, status: HTTPStatus, sentence: str) -> None:
+        super().__init__(sentence)
+        self.response = Response(sentence + "\n", status=status)
 
 
 class ExpositionServer:
-    """Serves a registry and routes until `stop`.
+    """Serves a registry and routes from `start` until `stop`.
 
     Args:
         name: What the landing page calls this process.
@@ -98,20 +92,15 @@ class ExpositionServer:
         self._name = name
         self._metrics = make_wsgi_app(registry) if registry is not None else None
         self._health = health
-        own = [Route("/healthz", self._healthz, title="Is this process at work?")]
-        if not any(route.path == "/" for route in routes):
-            own.append(Route("/", self._landing))
-        self._listed = [*routes, *own]
+        self._listed = [*routes, Route("/healthz", self._healthz, title="Is this process at work?")]
+        if not any(route.path == "/" for route in self._listed):
+            self._listed.append(Route("/", self._landing))
         self._routes = {(route.method, route.path): route for route in self._listed}
-        host, port = split_address(listen)
-        try:
-            self._server = make_server(host, port, self._app, _Server, _Handler)
-        except (OSError, OverflowError) as error:
-            raise InferwatchError(
-                f"cannot listen on {listen}: {error}; end what holds it or choose another with --web.listen-address"
-            ) from None
-        self.address = f"{host}:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, name="exposition", daemon=True)
+        self._server = listen_on(listen, self._app)
+        self.address = self._server.address
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="exposition", daemon=True
+        )
 
     def start(self) -> None:
         """Begin to answer."""
@@ -119,40 +108,51 @@ class ExpositionServer:
         log.info("listening on http://%s", self.address)
 
     def stop(self) -> None:
-        """Answer no more, and free the port."""
+        """Answer no more, free the port, and let the requests in flight finish."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
-        self._server.server_close()
+        self._server.finish()
 
-    def _app(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
-        if path == "/metrics" and method == "GET" and self._metrics is not None:
-            rendered: Iterable[bytes] = self._metrics(environ, start_response)
-            return rendered
-        response = self._respond(method, path, environ)
-        body = response.body.encode()
-        status = f"{response.status.value} {response.status.phrase}"
-        own = [("Content-Type", response.content_type), ("Content-Length", str(len(body)))]
-        start_response(status, own + list(response.headers))
-        return [body]
+    def _app(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        head = environ["REQUEST_METHOD"] == "HEAD"
+        if head:
+            environ = environ | {"REQUEST_METHOD": "GET"}
+        path = environ["PATH_INFO"]
+        try:
+            if path == "/metrics" and self._metrics is not None and environ["REQUEST_METHOD"] == "GET":
+                status, headers, body = _scraped(self._metrics, environ)
+            else:
+                status, headers, body = _encoded(self._respond(environ["REQUEST_METHOD"], path, environ))
+        except Exception:
+            log.exception("%s %s failed", environ["REQUEST_METHOD"], path)
+            failed = Response("this page failed; the log says why\n", status=HTTPStatus.INTERNAL_SERVER_ERROR)
+            status, headers, body = _encoded(failed)
+        start_response(status, [*headers, ("Content-Length", str(len(body)))])
+        return [b"" if head else body]
 
-    def _respond(self, method: str, path: str, environ: dict[str, Any]) -> Response:
+    def _respond(self, method: str, path: str, environ: Environ) -> Response:
         route = self._routes.get((method, path))
         if route is None:
-            if any(known == path for _, known in self._routes):
-                return Response(f"{method} is not answered at {path}\n", status=HTTPStatus.METHOD_NOT_ALLOWED)
-            return Response(f"nothing is at {path}; see /\n", status=HTTPStatus.NOT_FOUND)
-        length = int(environ.get("CONTENT_LENGTH") or 0)
-        if length > LARGEST_BODY:
-            return Response("the body is too large\n", status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        body = environ["wsgi.input"].read(length) if length else b""
+            return self._no_route(method, path)
         try:
-            query = parse_qs(environ.get("QUERY_STRING", ""))
-            return route.answer(Request(query, body, environ.get("CONTENT_TYPE") or ""))
-        except Exception:
-            log.exception("%s %s failed", method, path)
-            return Response("this page failed; the log says why\n", status=HTTPStatus.INTERNAL_SERVER_ERROR)
+            body = _body(environ)
+        except _BadRequest as bad:
+            return bad.response
+        query = parse_qs(environ.get("QUERY_STRING", ""))
+        return route.answer(Request(query, body, environ.get("CONTENT_TYPE") or ""))
+
+    def _no_route(self, method: str, path: str) -> Response:
+        methods = {known for known, at in self._routes if at == path}
+        if path == "/metrics" and self._metrics is not None:
+            methods.add("GET")
+        if not methods:
+            return Response(f"nothing is at {path}; see /\n", status=HTTPStatus.NOT_FOUND)
+        if "GET" in methods:
+            methods.add("HEAD")
+        allowed = ", ".join(sorted(methods))
+        sentence = f"{method} is not answered at {path}; use {allowed}\n"
+        return Response(sentence, status=HTTPStatus.METHOD_NOT_ALLOWED, headers=(("Allow", allowed),))
 
     def _healthz(self, _: Request) -> Response:
         trouble = self._health()
@@ -161,25 +161,43 @@ class ExpositionServer:
         return Response(trouble + "\n", status=HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _landing(self, _: Request) -> Response:
-        listed = [route for route in self._listed if route.title and route.method == "GET"]
+        listed = [(route.path, route.title) for route in self._listed if route.title and route.method == "GET"]
         if self._metrics is not None:
-            listed.insert(0, Route("/metrics", self._healthz, title="What Prometheus scrapes"))
+            listed.insert(0, ("/metrics", "What Prometheus scrapes"))
         rows = "".join(
-            f'<li><a href="{html.escape(route.path)}">{html.escape(route.path)}</a>: {html.escape(route.title)}</li>'
-            for route in listed
+            f'<li><a href="{html.escape(path)}">{html.escape(path)}</a>: {html.escape(title)}</li>'
+            for path, title in listed
         )
         name = html.escape(self._name)
         head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{name}</title>'
         return Response(f"{head}<h1>{name}</h1><ul>{rows}</ul></html>\n", HTML)
 
 
-def split_address(listen: str) -> tuple[str, int]:
-    """Split ``host:port``; an empty host means every interface.
+def _scraped(metrics: WsgiApp, environ: Environ) -> tuple[str, Headers, bytes]:
+    begun: list[tuple[str, Headers]] = []
+    body = b"".join(metrics(environ, lambda status, headers: begun.append((status, headers))))
+    return *begun[0], body
 
-    Raises:
-        InferwatchError: If it is none.
-    """
-    host, colon, port = listen.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
-        raise InferwatchError(f"{listen!r} is not an address; write host:port, such as 127.0.0.1:9811")
-    return host.strip("[]"), int(port)
+
+def _encoded(response: Response) -> tuple[str, Headers, bytes]:
+    status = f"{response.status.value} {response.status.phrase}"
+    headers = {"Content-Type": response.content_type, "X-Content-Type-Options": "nosniff"} | dict(response.headers)
+    return status, list(headers.items()), response.body.encode()
+
+
+def _body(environ: Environ) -> bytes:
+    if environ.get("HTTP_TRANSFER_ENCODING"):
+        raise _BadRequest(HTTPStatus.LENGTH_REQUIRED, "send the body with its Content-Length")
+    given = environ.get("CONTENT_LENGTH") or "0"
+    if not (given.isascii() and given.isdigit()):
+        raise _BadRequest(HTTPStatus.BAD_REQUEST, "Content-Length is not a number")
+    length = int(given[:20])
+    if length > LARGEST_BODY:
+        raise _BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {LARGEST_BODY} bytes")
+    try:
+        body: bytes = environ["wsgi.input"].read(length)
+    except TimeoutError:
+        raise _BadRequest(HTTPStatus.REQUEST_TIMEOUT, "the body did not arrive in time") from None
+    if len(body) < length:
+        raise _BadRequest(HTTPStatus.BAD_REQUEST, "the body is shorter than its Content-Length")
+    return body
