@@ -3,13 +3,14 @@
 import json
 import signal
 import threading
-from collections.abc import Mapping
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import requests
+import urllib3
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from stack.page.services import Service
@@ -53,43 +54,41 @@ class ServiceState:
 _children = TypeAdapter(dict[str, Child])
 
 
-def poll(service: Service, now: float) -> Poll | None:
+def poll(service: Service) -> Poll | None:
     """Ask a service for its health; None when the file names no address for that."""
     if service.health_url is None:
         return None
+    healthy, reason, absent = _ask(service.health_url)
+    return Poll(time.time(), healthy, reason, absent)
+
+
+def _ask(url: str) -> tuple[bool, str, bool]:
     try:
         with requests.Session() as session:
             # These are parts of our own stack: no proxy lies between.
             session.trust_env = False
-            with session.get(service.health_url, timeout=TIMEOUT, stream=True) as answer:
+            with session.get(url, timeout=TIMEOUT, stream=True) as answer:
                 if answer.ok:
-                    return Poll(now, True)
+                    return True, "", False
                 said = answer.raw.read(LARGEST_ANSWER, decode_content=True).decode("utf-8", "replace").strip()
-                return Poll(now, False, f"answers {answer.status_code}" + (f": {said[:200]}" if said else ""))
+                return False, f"answers {answer.status_code}" + (f": {said[:200]}" if said else ""), False
     except requests.Timeout:
-        return Poll(now, False, f"does not answer within {TIMEOUT:g} s")
+        return False, f"does not answer within {TIMEOUT:g} s", False
     except requests.ConnectionError as error:
-        return Poll(now, False, _refusal(error), absent=True)
-    except (requests.RequestException, OSError, ValueError) as error:
-        return Poll(now, False, f"cannot be asked at {service.health_url}: {type(error).__name__}")
+        reason, absent = _refusal(error)
+        return False, reason, absent
+    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+        return False, f"cannot be asked at {url}: {type(error).__name__}", False
 
 
-def _refusal(error: Exception) -> str:
+def _refusal(error: Exception) -> tuple[str, bool]:
+    """Return the reason, and whether nothing is there at all."""
     text = repr(error)
-    if "NameResolution" in text or "getaddrinfo" in text:
-        return "is not there: its host name does not resolve"
+    if "NameResolution" in text:
+        return "is not there: its host name does not resolve", True
     if "refused" in text:
-        return "is not there: the connection is refused"
-    return "does not answer: the connection broke"
-
-
-def poll_all(services: list[Service], now: float) -> dict[str, Poll]:
-    """Ask every service at once; the slowest one takes as long as the timeout."""
-    if not services:
-        return {}
-    with ThreadPoolExecutor(max_workers=min(16, len(services)), thread_name_prefix="health") as pool:
-        polls = pool.map(lambda service: poll(service, now), services)
-        return {service.name: found for service, found in zip(services, polls, strict=True) if found is not None}
+        return "is not there: the connection is refused", True
+    return "does not answer: the connection broke", False
 
 
 def read_children(status_file: str | None) -> tuple[dict[str, Child], str]:
@@ -154,19 +153,26 @@ class Health:
         self._services = services
         self._status_file = status_file
         self._lock = threading.Lock()
-        self._polls: Mapping[str, Poll] = {}
+        self._polls: dict[str, Poll] = {}
 
-    def refresh(self, now: float) -> None:
-        """Ask every service anew."""
-        polls = poll_all(self._services, now)
-        with self._lock:
-            self._polls = polls
+    def refresh(self) -> None:
+        """Ask every service anew, all at once; each answer counts when it is there."""
+        if self._services:
+            workers = min(16, len(self._services))
+            with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="health") as pool:
+                list(pool.map(self._ask, self._services))
+
+    def _ask(self, service: Service) -> None:
+        found = poll(service)
+        if found is not None:
+            with self._lock:
+                self._polls[service.name] = found
 
     def states(self, now: float) -> tuple[list[ServiceState], str]:
         """Return each service, and children that the services file does not list, and a sentence if need be."""
         children, trouble = read_children(self._status_file)
         with self._lock:
-            polls = self._polls
+            polls = dict(self._polls)
         states = [judge(one, polls.get(one.name), children.get(one.name), now) for one in self._services]
         listed = {service.name for service in self._services}
         states += [

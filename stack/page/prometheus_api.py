@@ -34,7 +34,7 @@ class Samples:
     at: float
     by_name: dict[str, list[Sample]] = field(default_factory=dict)
 
-    def of(self, name: object, **labels: str) -> list[Sample]:
+    def of(self, name: object, /, **labels: str) -> list[Sample]:
         """Return the samples of a metric whose labels have these values."""
         found = self.by_name.get(str(name), [])
         return [one for one in found if all(one.labels.get(key) == value for key, value in labels.items())]

@@ -17,8 +17,7 @@ from stack.page.targets import TargetRow
 
 RELOAD_SECONDS = 15
 TARGET_TONES = {"answers": "good", "fails": "bad", "waits": "unknown", "unknown": "unknown"}
-SERVICE_TONES = {"up": "good", "starting": "unknown", "down": "bad", "off": "unknown", "unknown": "unknown"}
-SERVICE_WORDS = {"off": "not started"}
+SERVICE_TONES = {"up": "good", "starting": "unknown", "down": "bad", "unknown": "unknown"}
 SEVERITY_TONES = {"page": "bad", "ticket": "warn"}
 SHOWN_NOTIFICATIONS = 10
 
@@ -109,7 +108,7 @@ def _targets(rows: Sequence[TargetRow]) -> Markup:
     if not rows:
         hint = "Add one under targets: in inferwatch.yml; the file is read again when it changes."
         return join(title, tag("p", hint, class_="note"))
-    heads = ("Target", "State", "TTFT", "TPOT", "Queue", "Tokens/s", "Per 1M output tokens", "Last probe", "Engine")
+    heads = ("Target", "State", "TTFT", "TPOT", "Queue", "Tokens/s", "Cost per 1M tokens", "Last probe", "Engine")
     return join(title, _table(heads, [_target(row) for row in rows]))
 
 
@@ -130,8 +129,10 @@ def _gpus(rows: Sequence[GpuRow], note: str) -> Markup:
 
 
 def _gpu(row: GpuRow) -> list[Content]:
-    title = f"{row.name or 'GPU'}" + (" (simulated)" if row.simulated and "imulated" not in row.name else "")
-    name = join(tag("strong", f"{row.node} / {row.index}" if row.node else row.index), tag("small", title))
+    title = row.name if "imulated" in row.name or not row.simulated else f"{row.name} (simulated)".strip()
+    name = tag("strong", f"{row.node} / {row.index}" if row.node else row.index)
+    if title:
+        name = join(name, tag("small", title))
     state = _state(row.trouble or "up", "bad" if row.trouble else "good")
     throttled = _figure(row.throttled)
     if row.throttles:
@@ -146,12 +147,13 @@ def _services(services: Sequence[ServiceState]) -> Markup | None:
     rows: list[list[Content]] = [
         [
             join(tag("strong", link(one.url, one.title)), tag("small", one.note) if one.note else None),
-            _state(SERVICE_WORDS.get(one.state, one.state), SERVICE_TONES[one.state]),
-            one.reason,
+            tag("span", _state(one.state, SERVICE_TONES[one.state]), tag("small", one.reason) if one.reason else None),
         ]
         for one in services
+        if one.state != "off"
     ]
-    return join(tag("h2", "Services"), _table(("Service", "State", "Why"), rows))
+    absent = [tag("p", f"{one.title}: {one.reason}", class_="note") for one in services if one.state == "off"]
+    return join(tag("h2", "Services"), _table(("Service", "State"), rows), *absent)
 
 
 def _notifications(view: View) -> Markup:
@@ -184,7 +186,8 @@ def _state(word: str, tone: str) -> Markup:
 
 def _figure(figure: Figure) -> Markup:
     text = join(figure.text) if figure.known else tag("span", figure.text, class_="soft")
-    return tag("span", text, tag("small", figure.source) if figure.source else None)
+    blank = None if figure.known or figure.source else "blank"
+    return tag("span", text, tag("small", figure.source) if figure.source else None, class_=blank)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[Content]]) -> Markup:
@@ -197,6 +200,6 @@ def _cells(heads: Sequence[str], row: Sequence[Content]) -> Markup:
     cells = []
     for column, (head, content) in enumerate(zip(heads, row, strict=True)):
         kind = "name" if column == 0 else None if content else "empty"
-        cells.append(tag("td", content if isinstance(content, Markup) else tag("span", content),
+        cells.append(tag("td", content if isinstance(content, Markup) else tag("span", content, class_="text"),
                          class_=kind, data_label=head))  # fmt: skip
     return tag("tr", *cells)

@@ -109,7 +109,7 @@ class StartPage:
             prometheus.close()
 
     def _ask_services(self) -> None:
-        self._health.refresh(time.time())
+        self._health.refresh()
 
     def _trouble(self) -> str | None:
         dead = [thread.name for thread in self._threads if not thread.is_alive()]

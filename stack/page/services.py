@@ -1,5 +1,8 @@
 """The services file of the start page: which parts there are, how their health is asked, where a person opens them."""
 
+import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -18,6 +21,9 @@ def _web_address(value: str) -> str:
 
 
 Url = Annotated[str, AfterValidator(_web_address)]
+
+
+_VARIABLE = re.compile(r"\$\{([A-Z0-9_]+):-([^}]*)\}")
 
 
 class _Strict(BaseModel):
@@ -69,14 +75,14 @@ class Services(_Strict):
         return next((service.public_url for service in self.services if service.name == name), None)
 
 
-def load_services(file: Path) -> Services:
-    """Read and check the services file, YAML or JSON.
+def load_services(file: Path, environ: Mapping[str, str] = os.environ) -> Services:
+    """Read and check the services file, YAML or JSON; ``${NAME:-default}`` stands for an environment variable.
 
     Raises:
         ConfigError: If it is absent, unreadable, not YAML, or not valid; one sentence per finding.
     """
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        data = yaml.safe_load(_filled(file.read_text(encoding="utf-8"), environ))
     except FileNotFoundError:
         raise ConfigError([f"{file}: there is no such file; give --services.file"]) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -96,3 +102,8 @@ def load_services(file: Path) -> Services:
     if twice:
         raise ConfigError([f"{file}: services: {name!r} is listed twice; each name is used once" for name in twice])
     return services
+
+
+def _filled(text: str, environ: Mapping[str, str]) -> str:
+    # As Compose does it: an empty variable counts as unset.
+    return _VARIABLE.sub(lambda found: environ.get(found[1]) or found[2], text)

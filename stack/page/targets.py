@@ -11,6 +11,7 @@ from stack.page.figures import NO_FIGURE, Figure, age, finite, number, plural, s
 from stack.page.prometheus_api import Sample, Samples
 
 TargetState = Literal["answers", "fails", "waits", "unknown"]
+URGENCY: tuple[TargetState, ...] = ("fails", "unknown", "waits", "answers")
 UP = "up"
 ENGINE_JOB = "llm-engine"
 # A probe that is due and did not end within this long after its interval is overdue (the default timeout is 60 s).
@@ -59,7 +60,7 @@ class TargetRow:
 
 
 def read_targets(samples: Samples, failures: Iterable[Sample], known_lately: Iterable[Sample]) -> list[TargetRow]:
-    """Return one row per configured target, by name.
+    """Return one row per configured target, the troubled ones first.
 
     Args:
         samples: Fresh samples of `NAMES`.
@@ -75,7 +76,8 @@ def read_targets(samples: Samples, failures: Iterable[Sample], known_lately: Ite
     outcomes: dict[str, set[str]] = defaultdict(set)
     for one in failures:
         outcomes[one.labels.get("target", "")].add(one.labels.get("outcome", ""))
-    return [_row(name, samples, sorted(outcomes[name])) for name in sorted(fresh)]
+    rows = [_row(name, samples, sorted(outcomes[name])) for name in fresh]
+    return sorted(rows, key=lambda row: (URGENCY.index(row.state), row.name))
 
 
 def _row(name: str, samples: Samples, outcomes: list[str]) -> TargetRow:
@@ -152,7 +154,8 @@ def _cost(name: str, samples: Samples) -> Figure:
     costs = finite(samples.of(words.COST_PER_MTOK_OUTPUT, target=name))
     if costs:
         dearest = max(costs, key=lambda one: one.value)
-        return Figure(f"{number(dearest.value)} {dearest.labels.get('currency') or currency}".strip(), "last hour")
+        unit = dearest.labels.get("currency") or currency
+        return Figure(f"{number(dearest.value)} {unit}".strip(), "users' output, last hour")
     if configured:
         return Figure(source=f"too few tokens; {number(configured.value)} {currency} an hour")
     if any(one.value == 1 for one in samples.of(probe.TARGET_PRICE_MISSING, target=name)):

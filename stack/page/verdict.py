@@ -57,8 +57,7 @@ def _targets(rows: tuple[TargetRow, ...]) -> tuple[Tone, str]:
         verb = "does" if len(failing) == 1 else "do"
         sentences.append(f"{_of(len(failing), len(rows))} {verb} not answer: {_names(failing)}.")
     if unknown:
-        verb = "is" if len(unknown) == 1 else "are"
-        sentences.append(f"{_of(len(unknown), len(rows))} {verb} unknown: {_names(unknown)}.")
+        sentences.append(f"The state of {_names(unknown)} is unknown.")
     if waiting:
         verb = "waits" if len(waiting) == 1 else "wait"
         sentences.append(f"{_of(len(waiting), len(rows))} {verb} for the first probe.")
