@@ -7,24 +7,28 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
+
+from inferwatch.errors import ConfigError
+from inferwatch.strict_yaml import Strict, file_text, parse
 
 ENGINES_FOLDER = Path(__file__).resolve().parent.parent / "engines"
 Verified = Literal["live", "source", "docs"]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+def _absolute(path: str) -> str:
+    if not path.startswith("/"):
+        raise ValueError(f"write a path that begins with a slash, such as /metrics, not {path!r}")
+    return path
 
 
-class Detect(_Strict):
+class Detect(Strict):
     """How to recognise the engine."""
 
     metric_prefixes: list[str] = Field(min_length=1)
 
 
-class Engine(_Strict):
+class Engine(Strict):
     """One inference engine.
 
     Attributes:
@@ -40,15 +44,15 @@ class Engine(_Strict):
             and `le` or `reason` where the concept has one.
     """
 
-    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    name: str
     title: str
     verified: Verified
     versions: str
     detect: Detect
-    metrics_path: str = Field(pattern=r"^/")
+    metrics_path: Annotated[str, AfterValidator(_absolute)]
     authorization: Literal["none", "bearer"] = "none"
     own_model_name: bool
-    histograms: dict[str, Annotated[list[str], Field(min_length=1)]] = {}
+    histograms: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     concepts: dict[str, str]
 
 
@@ -57,14 +61,16 @@ def load_engines(folder: Path = ENGINES_FOLDER) -> dict[str, Engine]:
     """Return every engine by name, in the order of their names.
 
     Raises:
-        ValueError: If a file is no valid engine file, or if its name differs from `name`.
+        ConfigError: If the folder holds no engine file, if one is not valid, or if its name differs from `name`.
     """
     engines = {}
     for file in sorted(folder.glob("*.yml")):
-        engine = Engine.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
+        engine = parse(file_text(file, "restore it"), file.name, Engine)
         if engine.name != file.stem:
-            raise ValueError(f"{file}: name is {engine.name!r}, but the file is called {file.stem!r}")
+            raise ConfigError([f"{file.name}: name is {engine.name!r}; write {file.stem!r}, as the file is called"])
         engines[engine.name] = engine
+    if not engines:
+        raise ConfigError([f"{folder}: holds no engine files; run inferwatch from a checkout or its image"])
     return engines
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 LogFormat = Literal["logfmt", "json"]
 LEVELS = ("debug", "info", "warning", "error")
-_PLAIN = re.compile(r"^[^\s\"=]+$")
+_QUOTED = re.compile(r"[\s\"=\\]")
 
 
 class _Formatter(logging.Formatter):
@@ -27,12 +27,15 @@ class _Formatter(logging.Formatter):
         if record.exc_info:
             fields["error"] = self.formatException(record.exc_info)
         if self._log_format == "json":
-            return json.dumps(fields, ensure_ascii=False)
+            return json.dumps(fields)
         return " ".join(f"{key}={_logfmt(value)}" for key, value in fields.items())
 
 
 def _logfmt(value: str) -> str:
-    return value if _PLAIN.match(value) else json.dumps(value, ensure_ascii=False)
+    if value and value.isprintable() and not _QUOTED.search(value):
+        return value
+    # Control characters from a server's answer must not reach the terminal of whoever reads the log.
+    return json.dumps(value, ensure_ascii=not value.isprintable())
 
 
 def configure(level: str = "info", style: LogFormat = "logfmt") -> None:
@@ -42,4 +45,4 @@ def configure(level: str = "info", style: LogFormat = "logfmt") -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # APScheduler and urllib3 log each job and each connection at INFO and DEBUG; ours say it better.
     for chatty in ("apscheduler", "urllib3"):
-        logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLevelName(level.upper())))
+        logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLogger().level))

@@ -4,8 +4,8 @@ import argparse
 import logging
 import signal
 import sys
-import threading
 from collections.abc import Callable
+from queue import SimpleQueue
 from types import FrameType
 
 from inferwatch import __version__, logs
@@ -38,33 +38,37 @@ def flags(program: str, description: str, port: int) -> argparse.ArgumentParser:
 
 
 class Signals:
-    """Turns SIGTERM and SIGINT into a flag to wait for, and SIGHUP into a call on the waiting thread."""
+    """Turns SIGTERM and SIGINT into the end of `wait`, and SIGHUP into a call on the waiting thread.
+
+    Made on the main thread, before whatever may be interrupted starts.
+    """
 
     def __init__(self, on_hangup: Callable[[], None] | None = None) -> None:
-        self._stop = False
-        self._hangup = False
-        self._woken = threading.Event()
+        # A SimpleQueue may be put to while the same thread waits in it; an Event's lock would be taken twice.
+        self._received: SimpleQueue[int] = SimpleQueue()
         self._on_hangup = on_hangup
-        signal.signal(signal.SIGTERM, self._handle)
-        signal.signal(signal.SIGINT, self._handle)
+        self._before = {number: signal.signal(number, self._handle) for number in (signal.SIGTERM, signal.SIGINT)}
         if on_hangup is not None:
             signal.signal(signal.SIGHUP, self._handle)
 
     def _handle(self, number: int, _: FrameType | None) -> None:
-        if number == signal.SIGHUP:
-            self._hangup = True
-        else:
-            self._stop = True
-        self._woken.set()
+        self._received.put(number)
 
     def wait(self) -> None:
-        """Block until SIGTERM or SIGINT, answering each SIGHUP on the way."""
-        while not self._stop:
-            self._woken.wait()
-            self._woken.clear()
-            if self._hangup and self._on_hangup is not None:
-                self._hangup = False
-                self._on_hangup()
+        """Block until SIGTERM or SIGINT, answering each SIGHUP on the way; a second one then ends the process."""
+        while (number := self._received.get()) == signal.SIGHUP:
+            self._hang_up()
+        log.info("stopping, since %s was received", signal.Signals(number).name)
+        for again, handler in self._before.items():
+            signal.signal(again, signal.SIG_DFL if handler is None else handler)
+
+    def _hang_up(self) -> None:
+        if self._on_hangup is None:
+            return
+        try:
+            self._on_hangup()
+        except Exception:
+            log.exception("what SIGHUP asked for failed; this process goes on as before")
 
 
 def run(main: Callable[[], int]) -> None:

@@ -94,6 +94,9 @@ def _sentence(error: yaml.MarkedYAMLError) -> str:
     if error.problem and r"'\t'" in error.problem:
         return "a tab cannot indent YAML; use spaces"
     said = ", ".join(part for part in (error.context, error.problem) if part)
+    begins = error.context_mark
+    if begins and error.problem_mark and begins.line != error.problem_mark.line:
+        said += f"; it begins in line {begins.line + 1}"
     return f"this is not YAML: {said}"
 
 

@@ -272,10 +272,12 @@ def test_a_client_that_sends_nothing_is_dropped_in_silence(monkeypatch, capfd):
 
 def test_a_body_that_never_comes_is_a_timeout(monkeypatch):
     monkeypatch.setattr("inferwatch.http_server._Handler.timeout", 0.05)
-    with serving([Route("/in", lambda _: Response("in"), method="POST")]) as server:
-        with socket.create_connection(split_address(server.address), timeout=DEADLINE) as client:
-            client.sendall(b"POST /in HTTP/1.1\r\nContent-Length: 10\r\n\r\n")
-            answer = client.recv(65536)
+    with (
+        serving([Route("/in", lambda _: Response("in"), method="POST")]) as server,
+        socket.create_connection(split_address(server.address), timeout=DEADLINE) as client,
+    ):
+        client.sendall(b"POST /in HTTP/1.1\r\nContent-Length: 10\r\n\r\n")
+        answer = client.recv(65536)
     assert answer.split(b" ", 2)[1] == b"408"
 
 
