@@ -104,7 +104,7 @@ def _variable(raw: Json) -> Json:
     shared = {
         "hide": raw["hide"],
         "includeAll": raw["includeAll"],
-        "label": raw["label"],
+        "label": raw.get("label", raw["name"]),
         "multi": raw["multi"],
         "name": raw["name"],
         "options": [],
@@ -117,7 +117,7 @@ def _variable(raw: Json) -> Json:
         return shared | {"current": {}, "query": raw["query"], "refresh": raw["refresh"]}
     if raw["type"] == "query":
         return shared | {
-            "allValue": raw["allValue"],
+            "allValue": raw.get("allValue", ".+"),
             "current": {"selected": True, "text": ["All"], "value": ["$__all"]},
             "datasource": DATASOURCE,
             "definition": raw["query"],

@@ -1,5 +1,6 @@
 """Which series exist: those that our exporters declare, that our rules record, and that Prometheus makes itself."""
 
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -20,6 +21,7 @@ def declared() -> dict[str, Metric]:
     return {name: metric for metric in (*gpu.ALL, *probe.ALL) for name in metric.series_names}
 
 
+@cache
 def recorded(folders: tuple[Path, ...] = RULE_FOLDERS) -> frozenset[str]:
     """Return the names that the generated rule files record."""
     files = [file for folder in folders for file in sorted(folder.glob("*.yml"))]

@@ -135,14 +135,17 @@ def state_timeline(
 def table(
     title: str,
     description: str,
-    row: tuple[str, ...],
+    row: dict[str, str],
     columns: list[Column],
     *,
     empty: str,
     sort_by: str,
     overrides: list[Override] | None = None,
 ) -> core.Table:
-    """Return a table of values now: one line for each set of the labels `row`, one column for each expression."""
+    """Return a table of values now: one line for each set of labels, one column for each expression.
+
+    `row` holds the labels that name a line, each with its heading. A cell without a value holds a dash.
+    """
     targets = _targets([Query(column.expr) for column in columns], instant=True)
     for target in targets:
         target.format = "table"
@@ -152,7 +155,7 @@ def table(
     organize = {
         "excludeByName": {"Time": True},
         "indexByName": {name: index for index, name in enumerate(order)},
-        "renameByName": {label: label.capitalize() for label in row} | names,
+        "renameByName": row | names,
     }
     return core.Table(
         title=title,
@@ -187,7 +190,7 @@ def _override(matcher: str, options: str, properties: dict[str, object]) -> Over
 
 
 def _column_override(column: Column) -> Override:
-    override = by_name(column.title, unit=column.unit)
+    override = by_name(column.title, unit=column.unit, noValue="-")
     if column.mappings:
         results = {
             str(value): {"color": color, "index": index, "text": text}

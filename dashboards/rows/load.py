@@ -35,7 +35,7 @@ def _tokens() -> core.TimeSeries:
     return timeseries(
         "Tokens per second",
         "Output tokens are generated, prompt tokens are read in; summed over replicas, averaged over 5 minutes, users "
-        "and probes together. The line of users leaves out what probes caused; cost is divided by that. Source: engine.",
+        "and probes together. The line of users leaves out what probes caused; cost divides by that. Source: engine.",
         "suffix: tok/s",
         [
             Query(expr.by_target(names.OUTPUT_TOKENS_RATE, "sum"), "{{target}} output"),

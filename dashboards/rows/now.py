@@ -30,14 +30,14 @@ def section() -> Section:
 
 
 def _failing() -> core.Stat:
-    failing = f"{expr.last_probe()} == 0\nor on (target)\n{expr.ENGINE_UP} == 0"
-    none = f"0 * count({probe.TARGET_INFO}{{{expr.TARGET}}})"
+    configured = expr.by_target(probe.TARGET_INFO)
+    good = f"({expr.last_probe()} == 1\nunless on (target) {expr.ENGINE_UP} == 0)"
     return stat(
-        "Failing targets",
-        "Targets whose last probe failed, or of which at least one metrics address could not be scraped. "
-        "0 is good. Empty is not: then the probe exporter itself does not answer. Source: probes and Prometheus.",
+        "Targets not up",
+        "Configured targets that are not known to be good: the last probe failed, is late or has not ended yet, or at "
+        "least one metrics address could not be scraped. 0 is good. Source: probes, Prometheus.",
         "none",
-        Query(f"count(\n{failing}\n)\nor {none}"),
+        Query(f"count({configured} unless on (target) {good})\nor 0 * count({configured})"),
         empty="no probe exporter",
         steps=thresholds("green", (1, "red")),
         runbook="TargetDown",
@@ -106,7 +106,7 @@ def _gpu_source() -> core.Stat:
 
 
 def _firing() -> core.Table:
-    identity = ("severity", "alertname", "target", "node", "gpu")
+    identity = {"severity": "Severity", "alertname": "Alert", "target": "Target", "node": "Node", "gpu": "GPU"}
     wanted = f'severity!="none", {expr.TARGET_OR_NONE}'
     since = f'ALERTS_FOR_STATE{{{wanted}}} and ignoring (alertstate) ALERTS{{alertstate="firing", {wanted}}}'
     severity = {value: {"color": color, "index": i} for i, (value, color) in enumerate(SEVERITY_COLORS.items())}
@@ -119,9 +119,7 @@ def _firing() -> core.Table:
         empty="nothing is firing",
         sort_by="True for",
         overrides=[
-            by_name(
-                "Alertname", links=[{"title": "Runbook", "url": runbook_url("${__value.raw}"), "targetBlank": True}]
-            ),
+            by_name("Alert", links=[{"title": "Runbook", "url": runbook_url("${__value.raw}"), "targetBlank": True}]),
             by_name(
                 "Severity",
                 mappings=[{"options": severity, "type": "value"}],
@@ -155,7 +153,7 @@ def _targets() -> core.Table:
         "One line for each configured target, with its figures now; a click on the name shows that target alone. "
         "An empty cell means that nobody measures it: engine figures need the engine's metrics address, costs need a "
         "price. Latencies are the engine's where it has them, else the probes'. Costs are in the target's currency.",
-        ("target",),
+        {"target": "Target"},
         [
             Column("Configured", expr.by_target(probe.TARGET_INFO), "none", {1: ("yes", "text")}),
             Column("Engine", expr.ENGINE_UP, "none", UP),
@@ -169,7 +167,7 @@ def _targets() -> core.Table:
             Column("Cost per M output tokens", expr.by_target(names.COST_PER_MTOK_OUTPUT), "none"),
             Column("GPU throttled", expr.by_target(names.TARGET_GPU_THROTTLED), "percentunit"),
         ],
-        empty="",
+        empty="no targets are configured, or the probe exporter does not answer",
         sort_by="Target",
         overrides=[by_name("Target", links=[only_this])],
     )
