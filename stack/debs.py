@@ -39,8 +39,16 @@ class Debs:
         self._say = say
         self._updated = False
 
-    def unpack(self, package: str, with_depends: re.Pattern[str] | None, into: Path) -> None:
+    def unpack(
+        self, package: str, with_depends: re.Pattern[str] | None, into: Path, finish: Callable[[Path], None]
+    ) -> None:
         """Unpack a package, and those of its dependencies whose names match, so that `into` appears at once.
+
+        Args:
+            package: Name of the package.
+            with_depends: Which of its dependencies to unpack too.
+            into: The folder to make; one that is there is replaced.
+            finish: Called with the unpacked folder before it appears at its place.
 
         Raises:
             InferwatchError: If apt or dpkg fails; the sentence holds what they said.
@@ -55,6 +63,7 @@ class Debs:
             self._apt("apt-get", "--quiet", "download", *wanted, folder=debs)
             for deb in sorted(debs.glob("*.deb")):
                 _run(["dpkg", "-x", str(deb), str(root)], debs, os.environ)
+            finish(root)
             if into.exists():
                 shutil.rmtree(into)
             root.rename(into)

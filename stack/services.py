@@ -10,11 +10,12 @@ from stack.ports import HOST
 from stack.supervisor import Service
 from stack.tools import assets
 
-# The port of each service, by its name, and the address that the same service has in the container network.
+# The port of each service, by its name, and the address that others know it by in the container network.
 DEFAULT_PORTS = {"page": 9812, "prometheus": 9090, "alertmanager": 9093, "probe-exporter": 9811, "gpu-exporter": 9810}
 CONTAINER_ADDRESSES = {
     "page": "start-page:9812",
-    "prometheus": "prometheus:9090",
+    # Prometheus scrapes itself.
+    "prometheus": "localhost:9090",
     "alertmanager": "alertmanager:9093",
     "probe-exporter": "probe-exporter:9811",
     "gpu-exporter": "gpu-exporter:9810",
@@ -115,9 +116,9 @@ def alertmanager(place: Place, program: Path, config: Path) -> Service:
         f"--web.external-url={place.url('alertmanager')}",
         "--cluster.listen-address=",
     ]
-    pages = assets(program, "alertmanager")
-    if pages:
-        command.append(f"--web.ui-path={pages / 'no-ui'}")
+    files = assets(program, "alertmanager")
+    if files:
+        command.append(f"--web.ui-path={files / 'no-ui'}")
     return Service(
         "alertmanager",
         "Alertmanager",
@@ -125,7 +126,9 @@ def alertmanager(place: Place, program: Path, config: Path) -> Service:
         ready_url=place.url("alertmanager", "/-/ready"),
         public_url=place.url("alertmanager"),
         note="groups alerts and sends them on"
-        + ("; Debian's package has no pages, the start page shows its alerts" if pages else ""),
+        + ("; Debian's package has no pages, the start page shows its alerts" if files else ""),
+        # A copy out of Debian's package, see stack.tools, looks for its templates here.
+        folder=files,
     )
 
 

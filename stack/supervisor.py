@@ -42,6 +42,7 @@ class Service:
         ready_url: Answers 200 once the service does its work; None: it is ready when it runs.
         public_url: What a person may open in a browser.
         note: What a person should know about it, e.g. that it is simulated.
+        folder: Its working directory; None is ours.
         environ: Variables added to this process's own.
         speaks: Whether its standard output goes to our terminal; its log then holds standard error only.
     """
@@ -52,6 +53,7 @@ class Service:
     ready_url: str | None = None
     public_url: str | None = None
     note: str = ""
+    folder: Path | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     speaks: bool = False
 
@@ -116,6 +118,7 @@ class Supervisor:
             try:
                 process = subprocess.Popen(
                     list(service.command),
+                    cwd=service.folder,
                     stdin=subprocess.DEVNULL,
                     stdout=None if service.speaks else log,
                     stderr=log,

@@ -48,6 +48,10 @@ PROGRAMS = {
     "amtool": Program(("amtool",), ("prometheus-alertmanager",), (0, 25)),
 }
 _FROM_SOURCES = "as-installed"
+# Debian's Alertmanager opens its default templates in a fixed folder, where we installed nothing. In the copy that we
+# unpack, a name of the same length stands in its place: the working directory, so that the copy may lie anywhere.
+_FIXED_FOLDER = b"/usr/share/prometheus/alertmanager"
+_WORKING_FOLDER = b"/proc/self/cwd" + b"/." * 10
 
 
 def cache_folder() -> Path:
@@ -132,7 +136,7 @@ def _fetch(name: str, debs: Debs, suite: str | None, cache: Path) -> Path:
     try:
         package = next(package for package in program.packages if debs.has(package))
         into = cache / (suite or _FROM_SOURCES) / package
-        debs.unpack(package, re.compile(program.depends) if program.depends else None, into)
+        debs.unpack(package, re.compile(program.depends) if program.depends else None, into, _make_movable)
     except StopIteration:
         where = suite or "this machine's apt sources"
         raise InferwatchError(f"there is no package {program.packages[-1]} in {where}; {by_hand}") from None
@@ -149,6 +153,12 @@ def _fetch(name: str, debs: Debs, suite: str | None, cache: Path) -> Path:
         what = f"is {'.'.join(map(str, got))}, which is too old" if got else "does not run here"
         raise InferwatchError(f"the distribution's {name} {what}; {by_hand}")
     return place
+
+
+def _make_movable(root: Path) -> None:
+    file = root / "usr/bin/prometheus-alertmanager"
+    if file.exists():
+        file.write_bytes(file.read_bytes().replace(_FIXED_FOLDER, _WORKING_FOLDER))
 
 
 def main() -> None:

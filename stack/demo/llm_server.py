@@ -5,6 +5,8 @@ It listens on loopback by default and serves the OpenAI API, `/health` and `/met
 
 import argparse
 import importlib.metadata
+import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -53,6 +55,8 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1", help="what to listen on; a container needs 0.0.0.0")
     parser.add_argument("--port", type=int, required=True)
     given = parser.parse_args()
+    # Process 1 of a container ends on SIGTERM only if it asks to; there is nothing to save.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     try:
         model = model_file()
         import xllamacpp

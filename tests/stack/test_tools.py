@@ -109,3 +109,8 @@ def test_a_program_that_is_not_ours_comes_from_path_only(path: Path) -> None:
     assert tools.find_tool("gcc", cache=Path("/nowhere")) is None
     stub = _stub(path, "gcc", "exit 0")
     assert tools.find_tool("gcc") == stub
+
+
+def test_the_folder_in_alertmanager_is_replaced_by_one_of_equal_length() -> None:
+    """A name of another length would move everything behind it in the program."""
+    assert len(tools._FIXED_FOLDER) == len(tools._WORKING_FOLDER)
