@@ -162,7 +162,7 @@ class _TimedAdapter(HTTPAdapter):
         super().__init__(pool_connections=1, pool_maxsize=1, max_retries=0)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, ssl_context=_tls_context(_authorities()), **kwargs)
+        super().init_poolmanager(*args, ssl_context=tls_context(authorities()), **kwargs)
 
     def cert_verify(self, *args: Any) -> None:
         """Leave the authorities to the context: requests would have them read again inside the TLS phase."""
@@ -174,18 +174,19 @@ class _TimedAdapter(HTTPAdapter):
         return pool
 
 
-def _authorities() -> str:
+def authorities() -> str:
+    """Return the file of the certificate authorities that probes trust."""
     named = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE")
     return named or str(DEFAULT_CA_BUNDLE_PATH)
 
 
 @lru_cache(maxsize=4)
-def _tls_context(authorities: str) -> ssl.SSLContext:
+def tls_context(authorities_file: str) -> ssl.SSLContext:
     """Return a context that trusts the authorities in a file; reading them takes longer than a handshake."""
     context = create_urllib3_context()
     context.verify_mode = ssl.CERT_REQUIRED
     context.check_hostname = True
-    context.load_verify_locations(cafile=authorities)
+    context.load_verify_locations(cafile=authorities_file)
     return context
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field, model_validator
 
-from inferwatch.errors import ConfigError
+from inferwatch.strict_yaml import Finding, FindingsError, Strict, file_text, parse
 
 
 def _web_address(value: str) -> str:
@@ -26,11 +25,7 @@ Url = Annotated[str, AfterValidator(_web_address)]
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+):-([^}]*)\}")
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class Service(_Strict):
+class Service(Strict):
     """One part of the stack.
 
     Attributes:
@@ -56,7 +51,7 @@ class Service(_Strict):
         return self.title or self.name
 
 
-class Services(_Strict):
+class Services(Strict):
     """The whole file.
 
     Attributes:
@@ -70,6 +65,16 @@ class Services(_Strict):
     notes: list[str] = Field(default_factory=list)
     status_file: str | None = None
 
+    @model_validator(mode="after")
+    def _named_once(self) -> "Services":
+        found: list[Finding] = []
+        names: set[str] = set()
+        for index, service in enumerate(self.services):
+            if service.name in names:
+                found.append((("services", index, "name"), f"{service.name!r} is listed twice; use each name once"))
+            names.add(service.name)
+        return FindingsError.raised(found, self)
+
     def public_url(self, name: str) -> str | None:
         """Return where a person opens the service of that name, if the file says."""
         return next((service.public_url for service in self.services if service.name == name), None)
@@ -81,27 +86,8 @@ def load_services(file: Path, environ: Mapping[str, str] = os.environ) -> Servic
     Raises:
         ConfigError: If it is absent, unreadable, not YAML, or not valid; one sentence per finding.
     """
-    try:
-        data = yaml.safe_load(_filled(file.read_text(encoding="utf-8"), environ))
-    except FileNotFoundError:
-        raise ConfigError([f"{file}: there is no such file; give --services.file"]) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([f"{file}: cannot be read: {error}"]) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError([f"{file}: this is neither YAML nor JSON: {error}"]) from None
-    if not isinstance(data, dict):
-        raise ConfigError([f"{file}: the file must hold prometheus_url: and services:"])
-    try:
-        services = Services.model_validate(data)
-    except ValidationError as error:
-        raise ConfigError(
-            [f"{file}: {'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}" for detail in error.errors()]
-        ) from None
-    names = [service.name for service in services.services]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ConfigError([f"{file}: services: {name!r} is listed twice; each name is used once" for name in twice])
-    return services
+    text = _filled(file_text(file, "give the right one with --services.file"), environ)
+    return parse(text, file.name, Services)
 
 
 def _filled(text: str, environ: Mapping[str, str]) -> str:

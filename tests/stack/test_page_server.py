@@ -279,13 +279,13 @@ def test_healthz_is_ok() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("services: []", "prometheus_url: Field required"),
-        ("prometheus_url: ftp://x", "prometheus_url: Value error, write a URL such as"),
-        ("prometheus_url: http://p\nservcies: []", "servcies: Extra inputs"),
+        ("services: []", "services.yml:1: prometheus_url: this key is required"),
+        ("prometheus_url: ftp://x", "services.yml:1: prometheus_url: write a URL such as"),
+        ("prometheus_url: http://p\nservcies: []", "services.yml:2: servcies: unknown key; did you mean services?"),
         ("prometheus_url: http://p\nservices: [{name: a}, {name: a}]", "'a' is listed twice"),
-        ("prometheus_url: http://p\nservices: [{name: a, public_url: 'javascript:x'}]", "services.0.public_url"),
-        ("{", "neither YAML nor JSON"),
-        ("- 1", "must hold prometheus_url"),
+        ("prometheus_url: http://p\nservices: [{name: a, public_url: 'js:x'}]", "services[0].public_url: write a URL"),
+        ("{", "services.yml:1: "),
+        ("- 1", "the file must hold keys"),
     ],
 )
 def test_a_bad_services_file_is_explained(text: str, problem: str, tmp_path: Path) -> None:
@@ -294,7 +294,6 @@ def test_a_bad_services_file_is_explained(text: str, problem: str, tmp_path: Pat
     with pytest.raises(ConfigError) as caught:
         load_services(file)
     assert problem in str(caught.value)
-    assert str(file) in str(caught.value)
 
 
 def test_an_absent_services_file_is_named(tmp_path: Path) -> None:
