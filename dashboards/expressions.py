@@ -38,9 +38,9 @@ def engine_or_probe(latency: str, quantile: str, say_which: bool = True) -> str:
 def last_probe() -> str:
     """Return 1 or 0 for each target: whether the last probe of every scenario succeeded.
 
-    A probe that is three intervals late is left out, so that an old result never passes for a new one.
+    A probe that is late, as the alert ProbeStale counts it, is left out: an old result never passes for a new one.
     """
-    fresh = f"time() - {probe.LAST_RUN_TIMESTAMP} < 3 * {probe.INTERVAL}"
+    fresh = f"time() - {probe.LAST_RUN_TIMESTAMP} < 3 * {probe.INTERVAL} + 120"
     return (
         f"min by (target) (\n  {probe.LAST_SUCCESS}{{{TARGET}}}\n"
         f"  and on (instance, target, scenario, model_name) ({fresh})\n)"

@@ -5,9 +5,9 @@ from grafanalib import core
 from dashboards import expressions as expr
 from dashboards.boundary_panels import DATASOURCE
 from dashboards.layout import flow
-from dashboards.links import OVERVIEW_UID, REPOSITORY, RUNBOOKS
 from dashboards.rows import cost, gpus, latency, load, now, probes
 from exporters.probe import metrics as probe
+from inferwatch.links import OVERVIEW_UID, REPOSITORY
 
 TAG = "llm"
 SHARED_CROSSHAIR = 1
@@ -74,7 +74,14 @@ def _links() -> list[core.DashboardLink]:
         core.DashboardLink(
             title="LLM dashboards", type="dashboards", tags=[TAG], includeVars=True, keepTime=True, asDropdown=True
         ),
-        core.DashboardLink(title="Runbooks", type="link", icon="doc", uri=RUNBOOKS, targetBlank=True, keepTime=False),
+        core.DashboardLink(
+            title="Runbooks",
+            type="link",
+            icon="doc",
+            uri=f"{REPOSITORY}/tree/main/alerting/runbooks",
+            targetBlank=True,
+            keepTime=False,
+        ),
         core.DashboardLink(
             title="What the numbers mean",
             type="link",

@@ -6,7 +6,7 @@ from typing import Any
 
 from grafanalib import core
 
-from dashboards.links import runbook_url
+from inferwatch.links import runbook_url
 
 Override = dict[str, Any]
 

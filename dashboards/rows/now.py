@@ -4,9 +4,9 @@ from grafanalib import core
 
 from dashboards import expressions as expr
 from dashboards.layout import Item, Section
-from dashboards.links import OVERVIEW_UID, runbook_url
 from dashboards.panels import Column, Query, by_name, stat, state_timeline, table, thresholds
 from exporters.probe import metrics as probe
+from inferwatch.links import OVERVIEW_UID, runbook_url
 from prometheus import vocabulary as names
 
 UP = {0: ("down", "red"), 1: ("up", "green")}

@@ -76,7 +76,7 @@ GOOD = target("good", passed=1, engine=1) | target("endpoint-only", passed=1)
     [
         ({}, 0),
         (target("failed", passed=0, engine=1), 1),
-        (target("late", passed=1, ended=1000), 1),
+        (target("late", passed=1, ended=800), 1),
         (target("new", passed=None, engine=1), 1),
         (target("engine-down", passed=1, engine=0), 1),
         (target("all-wrong", passed=0, engine=0) | target("failed", passed=0), 2),
@@ -100,7 +100,7 @@ def test_one_of_two_probers_is_enough_to_show_a_failure(asks: Asks) -> None:
 
 
 def test_a_late_probe_leaves_a_gap(asks: Asks) -> None:
-    asks("Up or down", "B", target("late", passed=1, ended=1000), {})
+    asks("Up or down", "B", target("late", passed=1, ended=800), {})
 
 
 def test_one_replica_down_shows(asks: Asks) -> None:

@@ -14,11 +14,11 @@ from dashboard_round_trip import differences
 from dashboards import generate
 from dashboards.boundary import to_text
 from dashboards.known import RULE_FOLDERS, recorded
-from dashboards.links import OVERVIEW_UID
 from dashboards.lint import visible
 from dashboards.overview import overview
 from dashboards.queries import GENERATED, MAY_BE_EMPTY, PanelQuery, panel_queries, substitute
 from dashboards.series import selectors
+from inferwatch.links import OVERVIEW_UID
 
 ROOT = GENERATED.parent.parent
 RUNBOOKS = ROOT / "alerting" / "runbooks"
@@ -172,3 +172,9 @@ def test_what_may_be_empty_is_a_panel_and_has_a_reason() -> None:
     assert set(MAY_BE_EMPTY) <= {(query.panel, query.ref_id) for query in panel_queries()}
     assert all(len(reason) > 20 for reason in MAY_BE_EMPTY.values())
     assert len([query for query in panel_queries() if query.may_be_empty]) == len(MAY_BE_EMPTY)
+
+
+def test_the_documentation_names_every_panel(page: dict[str, Any]) -> None:
+    listed = set(re.findall(r"^\| ([^|]+) \|", (ROOT / "docs" / "dashboards.md").read_text(), flags=re.MULTILINE))
+    named = {title for cell in listed for title in (cell, *cell.split(", "))}
+    assert {panel["title"] for panel in visible(page)} - named == set()

@@ -1,10 +1,10 @@
-"""Addresses that panels link to."""
+"""Addresses that more than one part links to, written once."""
 
 REPOSITORY = "https://github.com/inferwatch/inferwatch"
-RUNBOOKS = f"{REPOSITORY}/tree/main/alerting/runbooks"
+RUNBOOKS = f"{REPOSITORY}/blob/main/alerting/runbooks"
 OVERVIEW_UID = "inferwatch-overview"
 
 
 def runbook_url(alert: str) -> str:
     """Return where an alert's runbook is read; `alert` may be a Grafana variable."""
-    return f"{REPOSITORY}/blob/main/alerting/runbooks/{alert}.md"
+    return f"{RUNBOOKS}/{alert}.md"
