@@ -64,6 +64,7 @@ class Fleet:
         self._vanished: dict[str, tuple[float, GpuReport]] = {}
         self._integrators: dict[str, ReasonIntegrator] = {}
         self._stuck: set[str] = set()
+        self._opened_before = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="fleet", daemon=True)
 
@@ -131,12 +132,8 @@ class Fleet:
 
     def _run(self) -> None:
         retry = FIRST_RETRY_SECONDS
-        opened_before = False
         while not self._stop.is_set():
             if self._open():
-                if opened_before:
-                    self.reinits += 1
-                opened_before = True
                 if self._watch():
                     retry = FIRST_RETRY_SECONDS
                 self._close()
@@ -157,16 +154,17 @@ class Fleet:
                 log.error("%s. Trying again, at least once a minute", advice.sentence(error))
             self.init_error_code = error.code
             return False
+        if self._opened_before:
+            self.reinits += 1
+        self._opened_before = True
         self.init_error_code = 0
         log.info(
             "%s %d GPU(s), driver %s", "simulating" if self.simulated else "collecting", count, versions.driver or "?"
         )
-        self._workers = [
-            Worker(index, self._driver, self._settings, self._integrators, self.tally) for index in range(count)
-        ]
-        for worker in self._workers:
+        workers = [Worker(index, self._driver, self._settings, self._integrators, self.tally) for index in range(count)]
+        for worker in workers:
             worker.start()
-        self.versions = versions
+        self._workers, self.versions = workers, versions
         return True
 
     def _watch(self) -> bool:
@@ -178,7 +176,8 @@ class Fleet:
             ever_up = ever_up or up
             self._tell_stuck(now)
             lost = self._lost_error()
-            if not up and lost is not None:
+            # A new start beneath a call that hangs would leave one more thread behind each time.
+            if lost is not None and not up and not self._stuck:
                 log.error("%s. No GPU answers; initialising NVML again", advice.sentence(lost))
                 break
         return ever_up

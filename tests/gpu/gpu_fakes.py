@@ -1,0 +1,181 @@
+"""A GPU driver in memory, for tests that need no process and no library."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from exporters.gpu.collection import Collect, Collection, Notices, Sample, Snapshot
+from exporters.gpu.collectors import COLLECTORS
+from exporters.gpu.driver import ClockDomain, Memory, Utilization, Versions
+from exporters.gpu.errors import (
+    DriverError,
+    GpuDeadError,
+    LifecycleError,
+    PermissionDeniedError,
+    TransientError,
+    UnknownError,
+    UnsupportedError,
+)
+from exporters.gpu.tally import Tally
+
+UNSUPPORTED = UnsupportedError("nvmlFake", 3, "not_supported")
+DENIED = PermissionDeniedError("nvmlFake", 4, "no_permission")
+TRANSIENT = TransientError("nvmlFake", 10, "timeout")
+LOST = GpuDeadError("nvmlFake", 15, "gpu_is_lost")
+UNINITIALIZED = LifecycleError("nvmlFake", 1, "uninitialized")
+NOT_LOADED = LifecycleError("nvmlInit", 9, "driver_not_loaded")
+UNKNOWN = UnknownError("nvmlFake", 999, "unknown")
+
+
+def again(error: DriverError) -> DriverError:
+    """Return a new exception like this one, so that no traceback grows from raise to raise."""
+    return type(error)(error.function, error.code, error.name)
+
+
+class FakeDevice:
+    """Answers from `answers` by the method's name; an error there is raised, and `fault` is raised by all."""
+
+    def __init__(self, index: int = 0, driver_version: str = "580.126.09") -> None:
+        self.uuid = f"GPU-{index}"
+        self.driver_version = driver_version
+        self.fault: DriverError | None = None
+        self.open_gate = threading.Event()
+        self.open_gate.set()
+        self.answers: dict[str, Any] = {
+            "name": "Fake GPU",
+            "pci_bus_id": "00000000:0F:00.0",
+            "vbios_version": "96.00",
+            "utilization": Utilization(40, 20),
+            "memory": Memory(total=1000, used=300, free=600, reserved=100),
+            "temperature": 50,
+            "clock": 1500,
+            "max_clock": 1980,
+            "power_usage": 300_000,
+            "power_limit": 700_000,
+            "enforced_power_limit": 650_000,
+            "energy": 1_234_567,
+            "clocks_event_reasons": 0,
+            "supported_clocks_event_reasons": 0x1FF,
+            "counters": {74: 1_500_000_000, 75: 0, 76: 0, 269: 0, 270: 0, 271: 0},
+        }
+
+    def hang(self) -> None:
+        """Let every call block until `resume`."""
+        self.open_gate.clear()
+
+    def resume(self) -> None:
+        """Let the calls go on."""
+        self.open_gate.set()
+
+    def name(self) -> str:
+        return self._answer("name")
+
+    def pci_bus_id(self) -> str:
+        return self._answer("pci_bus_id")
+
+    def vbios_version(self) -> str:
+        return self._answer("vbios_version")
+
+    def utilization(self) -> Utilization:
+        return self._answer("utilization")
+
+    def memory(self) -> Memory:
+        return self._answer("memory")
+
+    def temperature(self) -> int:
+        return self._answer("temperature")
+
+    def clock(self, domain: ClockDomain) -> int:
+        return self._answer("clock")
+
+    def max_clock(self, domain: ClockDomain) -> int:
+        return self._answer("max_clock")
+
+    def power_usage(self) -> int:
+        return self._answer("power_usage")
+
+    def power_limit(self) -> int:
+        return self._answer("power_limit")
+
+    def enforced_power_limit(self) -> int:
+        return self._answer("enforced_power_limit")
+
+    def energy(self) -> int:
+        return self._answer("energy")
+
+    def clocks_event_reasons(self) -> int:
+        return self._answer("clocks_event_reasons")
+
+    def supported_clocks_event_reasons(self) -> int:
+        return self._answer("supported_clocks_event_reasons")
+
+    def counters(self, fields: Sequence[int]) -> dict[int, int]:
+        known = self._answer("counters")
+        return {field: known[field] for field in fields if field in known}
+
+    def _answer(self, method: str) -> Any:
+        self.open_gate.wait()
+        answer = self.fault or self.answers[method]
+        if isinstance(answer, DriverError):
+            raise again(answer)
+        return answer
+
+
+class FakeDriver:
+    """Serves these devices; `init_error` is what `open` raises, and an error in place of a device is raised."""
+
+    simulated = False
+
+    def __init__(self, *devices: FakeDevice | DriverError) -> None:
+        self.devices = list(devices)
+        self.init_error: DriverError | None = None
+        self.opened = 0
+        self.closed = 0
+
+    def open(self) -> None:
+        if self.init_error:
+            raise again(self.init_error)
+        self.opened += 1
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def versions(self) -> Versions:
+        return Versions("580.126.09", "13.0", "13.580.126.09")
+
+    def device_count(self) -> int:
+        return len(self.devices)
+
+    def device(self, index: int) -> FakeDevice:
+        device = self.devices[index]
+        if isinstance(device, DriverError):
+            raise again(device)
+        return device
+
+
+ALL_COLLECTORS: dict[str, Collect] = {name: collector.collect for name, collector in COLLECTORS.items()}
+
+
+def collect(device: FakeDevice, *names: str, tally: Tally | None = None) -> Snapshot:
+    """Run these collectors, or all, on the device once."""
+    chosen = {name: ALL_COLLECTORS[name] for name in names or ALL_COLLECTORS}
+    return Collection(device, Notices("0"), tally or Tally()).run(chosen)
+
+
+def values(snapshot: Snapshot) -> dict[Any, float]:
+    """Return the values by metric, or by metric and further labels where there are any."""
+
+    def key(sample: Sample) -> Any:
+        return (sample.metric, *sample.labels) if sample.labels else sample.metric
+
+    return {key(sample): sample.value for sample in snapshot.samples}
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait for a condition; a machine under load may take its time."""
+    tick = threading.Event()
+    for _ in range(int(seconds / 0.02)):
+        if condition():
+            return
+        tick.wait(0.02)
+    raise AssertionError(f"did not come true within {seconds:g} s")
