@@ -1,0 +1,180 @@
+"""`inferwatch probe`: one probe now per scenario of a target, explained for a person or as JSON."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from exporters.probe.failures import ProbeError
+from exporters.probe.metrics import PHASES
+from exporters.probe.models import served_models
+from exporters.probe.run import ProbeResult, run_probe
+from inferwatch.config import Config, Scenario, Target, load_config
+from inferwatch.config.quantities import format_duration
+from inferwatch.errors import ConfigError
+from stack.check.findings import clean
+from stack.page.figures import number, plural, seconds
+
+EXIT_GOOD, EXIT_FAILED, EXIT_CONFIG = 0, 1, 2
+SUCCESS = "success"
+PHASE_WORDS = {
+    "dns": "resolve the name",
+    "tcp": "connect",
+    "tls": "TLS handshake",
+    "send": "send the request",
+    "headers": "wait for the headers",
+    "first_event": "wait for the first event",
+    "tail": "end of the stream",
+}
+
+
+def probe_now(config_file: Path, target_name: str | None, as_json: bool) -> int:
+    """Probe a target, or every target, and print what was measured.
+
+    Returns:
+        0 if every probe succeeded, 1 if one failed, 2 if the file or the target's name is not valid.
+    """
+    try:
+        config = load_config(config_file)
+        targets = _targets(config, target_name)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return EXIT_CONFIG
+    results = []
+    console = Console(highlight=False, soft_wrap=True)
+    for target in targets:
+        for result in probes(config, target):
+            results.append(result)
+            if not as_json:
+                explain(console, target, result)
+    if as_json:
+        print(json.dumps([as_item(result) for result in results], indent=2))
+    return EXIT_GOOD if all(result.outcome == SUCCESS for result in results) else EXIT_FAILED
+
+
+def _targets(config: Config, name: str | None) -> list[Target]:
+    """Return the target of that name, or all.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    found = [target for target in config.targets if name in (None, target.name)]
+    if found:
+        return found
+    known = ", ".join(target.name for target in config.targets)
+    if not known:
+        raise ConfigError(["the configuration lists no target; add one under targets:"])
+    raise ConfigError([f"there is no target {name!r}; the configuration has: {known}"])
+
+
+def probes(config: Config, target: Target) -> Iterator[ProbeResult]:
+    """Run one probe per scenario of the target, one after the other."""
+    for name, scenario in config.scenarios_of(target).items():
+        yield _probe(target, name, scenario)
+
+
+def _probe(target: Target, name: str, scenario: Scenario) -> ProbeResult:
+    try:
+        model = target.model or served_models(target, scenario.timeout or 60.0)[0]
+    except ProbeError as error:
+        return ProbeResult(target.name, name, "", error.outcome, str(error), status_code=error.status_code)
+    return run_probe(target, name, scenario, model)
+
+
+def as_item(result: ProbeResult) -> dict[str, object]:
+    """Return a result as one item of the JSON list; None is undefined or not reached."""
+    return {
+        "target": result.target,
+        "scenario": result.scenario,
+        "model_name": result.model_name,
+        "success": result.outcome == SUCCESS,
+        "outcome": result.outcome,
+        "detail": result.detail,
+        "status_code": result.status_code,
+        "ttft_seconds": result.ttft_seconds,
+        "tpot_seconds": result.tpot_seconds,
+        "e2e_seconds": result.e2e_seconds,
+        "ttfr_seconds": result.ttfr_seconds,
+        "output_tokens": result.output_tokens,
+        "prompt_tokens": result.prompt_tokens,
+        "token_source": result.token_source,
+        "finish_reason": result.finish_reason,
+        "buffered": result.buffered,
+        "phases": result.phases,
+    }
+
+
+def explain(console: Console, target: Target, result: ProbeResult) -> None:
+    """Print one result for a person."""
+    good = result.outcome == SUCCESS
+    title = Text(f"{result.target} / {result.scenario}: ", style="bold")
+    title.append("success" if good else f"failed ({result.outcome})", "bold green" if good else "bold red")
+    _print(console, title)
+    if result.detail:
+        _print(console, Text(f"  {clean(result.detail)}"))
+    for name, value in _lines(result):
+        _print(console, Text(f"  {name:<8}  {clean(value)}"))
+    if result.phases:
+        _print(console, Text("  phases", style="dim"))
+        for phase in PHASES:
+            if phase in result.phases:
+                _print(console, Text(f"    {PHASE_WORDS[phase]:<26}{seconds(result.phases[phase]):>9}"))
+    if good:
+        for line, met in slo_lines(target, result):
+            _print(console, Text(f"  {line}", style="green" if met else "yellow"))
+
+
+def _print(console: Console, line: Text) -> None:
+    console.print(line, soft_wrap=True)
+
+
+def _lines(result: ProbeResult) -> Iterator[tuple[str, str]]:
+    """Yield what was measured, name and value."""
+    if result.model_name:
+        yield "model", result.model_name
+    if result.ttft_seconds is not None:
+        yield "TTFT", seconds(result.ttft_seconds)
+    if result.tpot_seconds:
+        yield "TPOT", f"{seconds(result.tpot_seconds)} ({number(1 / result.tpot_seconds)} tokens/s)"
+    elif result.buffered:
+        yield "TPOT", "undefined: the stream arrived all at once, so something on the way buffers it"
+    if result.e2e_seconds is not None:
+        yield "E2E", seconds(result.e2e_seconds)
+    tokens = _tokens(result)
+    if tokens:
+        yield "tokens", tokens
+    if result.finish_reason:
+        yield "finish", result.finish_reason
+
+
+def _tokens(result: ProbeResult) -> str:
+    if result.output_tokens is None:
+        return ""
+    source = {"usage": "counted by the server", "chunks": "counted by chunks, as the server sends no usage"}
+    parts = [f"{plural(result.output_tokens, 'output token')}"]
+    if result.token_source:
+        parts[0] += f", {source[result.token_source]}"
+    if result.prompt_tokens is not None:
+        parts.append(f"{plural(result.prompt_tokens, 'prompt token')}")
+    return "; ".join(parts)
+
+
+def slo_lines(target: Target, result: ProbeResult) -> Iterator[tuple[str, bool]]:
+    """Yield how one probe compares with each objective of its target, and whether it met it."""
+    measured = {"ttft": result.ttft_seconds, "tpot": result.tpot_seconds, "e2e": result.e2e_seconds}
+    for name, value in measured.items():
+        objective = getattr(target.slo, name)
+        if objective is None:
+            continue
+        if value is None:
+            yield f"{name.upper()} is undefined for this probe and judged by the other objectives", True
+            continue
+        met = value <= objective.threshold
+        verdict = "within" if met else "over"
+        yield (
+            f"{name.upper()} {seconds(value)} is {verdict} its objective of {format_duration(objective.threshold)}",
+            met,
+        )
