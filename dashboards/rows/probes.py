@@ -60,8 +60,8 @@ def _phases() -> core.TimeSeries:
     )
     return timeseries(
         "Where a probe's time goes",
-        "Mean time of each phase of a probe. dns, tcp and tls are the way there: a rise in them is not the model's doing. "
-        "headers and first_event together are the server's queue and prefill; engines share it out differently. tail is "
+        "Mean time of each phase of a probe. dns, tcp and tls are the way there; the model does not slow them. "
+        "headers and first_event together are the server's queue and prefill; engines split them differently. tail is "
         "what follows the last token. Generating is not a phase; see TPOT. Source: probes.",
         "s",
         [Query(f"{total}\n/ ({count} > 0)", "{{target}} {{phase}}", min_step=FIVE_MINUTES)],
