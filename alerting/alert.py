@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from inferwatch.links import runbook_url
 from prometheus import vocabulary as names
 from prometheus.groups import Rule
 
@@ -10,8 +11,6 @@ from prometheus.groups import Rule
 Severity = Literal["page", "ticket", "info", "none"]
 # A page inhibits tickets of its family on the same target (alertmanager.yml).
 Family = Literal["availability", "latency", "saturation", "gpu", "cost", "monitoring"]
-
-RUNBOOKS = "https://github.com/inferwatch/inferwatch/blob/main/alerting/runbooks"
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Alert:
         made["annotations"] = {
             "summary": self.summary,
             "description": self.description,
-            "runbook_url": f"{RUNBOOKS}/{self.name}.md",
+            "runbook_url": runbook_url(self.name),
             "dashboard_url": _dashboard(self.family),
         }
         return made

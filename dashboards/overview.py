@@ -7,7 +7,8 @@ from dashboards.boundary_panels import DATASOURCE
 from dashboards.layout import flow
 from dashboards.rows import cost, gpus, latency, load, now, probes
 from exporters.probe import metrics as probe
-from inferwatch.links import OVERVIEW_UID, REPOSITORY
+from inferwatch.links import REPOSITORY
+from prometheus.vocabulary import OVERVIEW_UID
 
 TAG = "llm"
 SHARED_CROSSHAIR = 1

@@ -2,7 +2,6 @@
 
 REPOSITORY = "https://github.com/inferwatch/inferwatch"
 RUNBOOKS = f"{REPOSITORY}/blob/main/alerting/runbooks"
-OVERVIEW_UID = "inferwatch-overview"
 
 
 def runbook_url(alert: str) -> str:

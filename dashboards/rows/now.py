@@ -6,7 +6,7 @@ from dashboards import expressions as expr
 from dashboards.layout import Item, Section
 from dashboards.panels import Column, Query, by_name, stat, state_timeline, table, thresholds
 from exporters.probe import metrics as probe
-from inferwatch.links import OVERVIEW_UID, runbook_url
+from inferwatch.links import runbook_url
 from prometheus import vocabulary as names
 
 UP = {0: ("down", "red"), 1: ("up", "green")}
@@ -146,7 +146,7 @@ def _up_or_down() -> core.StateTimeline:
 def _targets() -> core.Table:
     only_this = {
         "title": "Show only this target",
-        "url": f"/d/{OVERVIEW_UID}?var-target=${{__value.raw}}&var-datasource=${{datasource}}&${{__url_time_range}}",
+        "url": f"/d/{names.OVERVIEW_UID}?var-target=${{__value.raw}}&var-datasource=${{datasource}}&${{__url_time_range}}",
     }
     return table(
         "Targets",

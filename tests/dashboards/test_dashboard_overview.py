@@ -18,7 +18,7 @@ from dashboards.lint import visible
 from dashboards.overview import overview
 from dashboards.queries import GENERATED, MAY_BE_EMPTY, PanelQuery, panel_queries, substitute
 from dashboards.series import selectors
-from inferwatch.links import OVERVIEW_UID
+from prometheus.vocabulary import OVERVIEW_UID
 
 ROOT = GENERATED.parent.parent
 RUNBOOKS = ROOT / "alerting" / "runbooks"
