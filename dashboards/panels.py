@@ -31,7 +31,7 @@ class Column:
     """A column of a table that joins instant queries.
 
     Attributes:
-        title: Its heading.
+        title: Its heading; a column without one is not shown, and only makes the lines.
         expr: Yields one sample for each row, with exactly the labels that name the row.
         unit: Grafana's unit.
         mappings: Values and what to show for them: text and colour.
@@ -149,21 +149,13 @@ def table(
     targets = _targets([Query(column.expr) for column in columns], instant=True)
     for target in targets:
         target.format = "table"
-    values = {f"Value #{target.refId}" if len(targets) > 1 else "Value": target for target in targets}
-    names = dict(zip(values, (column.title for column in columns), strict=True))
-    order = [*row, *names]
-    organize = {
-        "excludeByName": {"Time": True},
-        "indexByName": {name: index for index, name in enumerate(order)},
-        "renameByName": row | names,
-    }
     return core.Table(
         title=title,
         description=description,
         unit="none",
         targets=targets,
-        transformations=[{"id": "merge", "options": {}}, {"id": "organize", "options": organize}],
-        overrides=[_column_override(column) for column in columns] + (overrides or []),
+        transformations=[{"id": "merge", "options": {}}, {"id": "organize", "options": _organize(row, columns)}],
+        overrides=[_column_override(column) for column in columns if column.title] + (overrides or []),
         sortBy=[core.TableSortByField(displayName=sort_by)],
         extraJson=_no_value(empty),
     )
@@ -189,6 +181,19 @@ def _override(matcher: str, options: str, properties: dict[str, object]) -> Over
     return {"matcher": {"id": matcher, "options": options}, "properties": values}
 
 
+def _organize(row: dict[str, str], columns: list[Column]) -> dict[str, Any]:
+    """Return which fields of the joined queries are shown, in which order and under which heading."""
+    # Grafana calls a query's values by its letter, unless it is the only one.
+    fields = ["Value"] if len(columns) == 1 else [f"Value #{letter}" for letter in ascii_uppercase[: len(columns)]]
+    titles = dict(zip(fields, (column.title for column in columns), strict=True))
+    shown = row | {name: title for name, title in titles.items() if title}
+    return {
+        "excludeByName": {name: True for name in ("Time", *titles) if name not in shown},
+        "indexByName": {name: index for index, name in enumerate(shown)},
+        "renameByName": shown,
+    }
+
+
 def _column_override(column: Column) -> Override:
     override = by_name(column.title, unit=column.unit, noValue="-")
     if column.mappings:
@@ -204,9 +209,10 @@ def _column_override(column: Column) -> Override:
 
 
 def _targets(queries: list[Query], instant: bool = False) -> list[core.Target]:
+    letters = ascii_uppercase[: len(queries)]
     return [
-        core.Target(expr=query.expr, legendFormat=query.legend, interval=query.min_step, instant=instant, refId=ref_id)
-        for ref_id, query in zip(ascii_uppercase, queries, strict=False)
+        core.Target(expr=query.expr, legendFormat=query.legend, interval=query.min_step, instant=instant, refId=letter)
+        for letter, query in zip(letters, queries, strict=True)
     ]
 
 

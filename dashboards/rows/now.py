@@ -144,10 +144,8 @@ def _up_or_down() -> core.StateTimeline:
 
 
 def _targets() -> core.Table:
-    only_this = {
-        "title": "Show only this target",
-        "url": f"/d/{names.OVERVIEW_UID}?var-target=${{__value.raw}}&var-datasource=${{datasource}}&${{__url_time_range}}",
-    }
+    chosen = "var-target=${__value.raw}&var-datasource=${datasource}&${__url_time_range}"
+    only_this = {"title": "Show only this target", "url": f"/d/{names.OVERVIEW_UID}?{chosen}"}
     return table(
         "Targets",
         "One line for each configured target, with its figures now; a click on the name shows that target alone. "
@@ -155,7 +153,7 @@ def _targets() -> core.Table:
         "price. Latencies are the engine's where it has them, else the probes'. Costs are in the target's currency.",
         {"target": "Target"},
         [
-            Column("Configured", expr.by_target(probe.TARGET_INFO), "none", {1: ("yes", "text")}),
+            Column("", expr.by_target(probe.TARGET_INFO), "none"),
             Column("Engine", expr.ENGINE_UP, "none", UP),
             Column("Last probe", expr.last_probe(), "none", PASSED),
             Column("Good probes", expr.within_objectives("$__range"), "percentunit"),
