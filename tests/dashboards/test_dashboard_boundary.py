@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from dashboard_round_trip import differences
+from dashboard_round_trip import differences, unknown_values
 from grafanalib import core
 
 from dashboards.boundary import to_json, to_text
@@ -63,6 +63,19 @@ def test_raw_output_of_grafanalib_would_not_do() -> None:
 @pytest.mark.parametrize("panel", every_panel(), ids=lambda panel: type(panel).__name__)
 def test_grafana_reads_every_key_of_every_panel(panel: core.Panel) -> None:
     assert differences(to_json(dashboard(panel))) == []
+
+
+@pytest.mark.parametrize("panel", every_panel(), ids=lambda panel: type(panel).__name__)
+def test_grafana_knows_every_setting_of_every_panel(panel: core.Panel) -> None:
+    assert unknown_values(to_json(dashboard(panel))["panels"]) == []
+
+
+def test_the_checks_can_fail() -> None:
+    page = to_json(dashboard(*every_panel()))
+    page["panels"][0]["options"]["graphMode"] = "spark"
+    page["panels"][0]["minSpan"] = 4
+    assert unknown_values(page["panels"]) == ["[0].options.graphMode is 'spark'"]
+    assert differences(page) == [".panels[0].minSpan is lost"]
 
 
 def test_nothing_of_old_grafana_is_left() -> None:

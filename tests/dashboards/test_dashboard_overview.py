@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from dashboard_round_trip import differences
+from dashboard_round_trip import differences, unknown_values
 
 from dashboards import generate
 from dashboards.boundary import to_text
@@ -48,6 +48,11 @@ def test_generating_removes_what_no_code_stands_for(tmp_path: Path, monkeypatch:
 
 def test_grafana_reads_every_key(page: dict[str, Any]) -> None:
     assert differences(page) == []
+
+
+def test_grafana_knows_every_setting(page: dict[str, Any]) -> None:
+    dashboard = {key: value for key, value in page.items() if key != "refresh"}  # a variable's is a choice, this a time
+    assert unknown_values(dashboard) == []
 
 
 def test_it_is_small_enough_for_a_config_map() -> None:
