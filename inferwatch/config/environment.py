@@ -39,7 +39,7 @@ def _beside(url: str) -> list[str]:
         parts = urlsplit(url)
     except ValueError:
         return []
-    return [f"{parts.scheme}://{parts.netloc}/metrics"] if parts.scheme and parts.netloc else []
+    return [f"{parts.scheme}://{parts.netloc}/metrics"] if parts.scheme in ("http", "https") and parts.netloc else []
 
 
 def sentence(path: Path, text: str) -> str:

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
-_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+# Decimal, so that 2m34s3ms and 154003ms are the same number.
+_UNITS = {"d": Decimal(86400), "h": Decimal(3600), "m": Decimal(60), "s": Decimal(1), "ms": Decimal("0.001")}
+_NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,9})?"
 # Each unit at most once, the largest first, as in Prometheus.
 _DURATION = re.compile("".join(rf"(?:({_NUMBER}){unit}(?![a-z]))?" for unit in _UNITS))
 
@@ -25,7 +27,9 @@ def parse_duration(value: object) -> float:
     parts = _DURATION.fullmatch(value)
     if not value or not parts:
         raise ValueError(f"{value[:40]!r} is not a duration; write one such as 80ms, 2s or 1m30s")
-    seconds = sum(float(number) * size for number, size in zip(parts.groups("0"), _UNITS.values(), strict=True))
+    seconds = float(
+        sum(Decimal(number) * size for number, size in zip(parts.groups("0"), _UNITS.values(), strict=True))
+    )
     if seconds <= 0:
         raise ValueError(f"{value[:40]!r} is zero; write a duration above 0")
     return seconds

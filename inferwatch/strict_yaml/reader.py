@@ -138,7 +138,7 @@ class _Walk:
                         )
                     merged = self._pairs(source, depth + 1) | merged
             elif key.value in own:
-                raise UnusableYamlError(_line(key.start_mark), f"the key {key.value!r} is given twice")
+                raise UnusableYamlError(_line(key.start_mark), f"the key {key.value[:60]!r} is given twice")
             else:
                 own[key.value] = (key, value)
         return merged | own
@@ -174,7 +174,7 @@ def _scalar(node: yaml.ScalarNode) -> object:
 
 def _unknown_tag(node: yaml.Node) -> UnusableYamlError:
     tag = node.tag.replace(_TAG, "!!")
-    return UnusableYamlError(_line(node.start_mark), f"the tag {tag} does not fit here; remove it")
+    return UnusableYamlError(_line(node.start_mark), f"the tag {tag[:60]!r} does not fit here; remove it")
 
 
 def nearest_line(path: Path, lines: dict[Path, int]) -> int:
@@ -188,5 +188,10 @@ def path_text(path: Path) -> str:
     """Return a path as a person writes it: ``targets[2].slo.ttft``."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            # A key may hold anything, also what would break the line.
+            shown = part if part.isprintable() and part.strip() and len(part) <= 60 else repr(part[:60])
+            text += f".{shown}" if text else shown
     return text
