@@ -49,9 +49,7 @@ class ConfiguredCollector(Collector):
 
 
 def _add_identity(families: Families, target: Target, engine: str) -> None:
-    # The query of a URL may hold a key.
-    url = target.url.partition("?")[0]
-    labels = {"target": target.name, "url": url, "api": target.api, "engine": engine, **target.labels}
+    labels = {"target": target.name, "url": target.url, "api": target.api, "engine": engine, **target.labels}
     families.add(metrics.TARGET_INFO, labels, 1)
     families.add(metrics.TARGET_METRICS_CONFIGURED, {"target": target.name}, len(target.metrics))
     if target.gpus is None:

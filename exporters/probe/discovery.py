@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from exporters.probe.failures import ProbeError
 from exporters.probe.reader import get
@@ -77,7 +77,7 @@ class EngineDiscovery:
     def _ask(self, url: str) -> None:
         before = self._seen.get(url)
         try:
-            page = get(metrics_address(url), {"Accept": "text/plain"}, FETCH_TIMEOUT, LARGEST_METRICS_PAGE)
+            page = get(url, {"Accept": "text/plain"}, FETCH_TIMEOUT, LARGEST_METRICS_PAGE)
             engine = recognise(page.decode("utf-8", "replace"))
         except ProbeError as error:
             # An engine that is down is still the engine that it was.
@@ -90,21 +90,13 @@ class EngineDiscovery:
             self._seen[url] = _Seen(engine, again)
 
 
-def metrics_address(url: str) -> str:
-    """Return a metrics URL with the usual path where it has none."""
-    parts = urlsplit(url)
-    return url if parts.path.strip("/") else parts._replace(path="/metrics").geturl()
-
-
 def engines(config: Config, discovery: EngineDiscovery, model_of: Callable[[Target], str]) -> list[dict[str, object]]:
     """Return the target groups of the job `llm-engine`: one per metrics address."""
     groups: list[dict[str, object]] = []
     for target in config.targets:
         for url in target.metrics:
-            parts = urlsplit(metrics_address(url))
+            parts = urlsplit(url)
             labels = {"target": target.name, "__scheme__": parts.scheme, "__metrics_path__": parts.path}
-            for name, value in parse_qsl(parts.query, keep_blank_values=True):
-                labels.setdefault(f"__param_{name}", value)
             if target.gpus is not None and target.gpus.node is not None:
                 labels["node"] = target.gpus.node
             engine, model = discovery.engine_at(target, url), model_of(target)

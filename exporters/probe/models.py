@@ -3,7 +3,7 @@
 import json
 
 from exporters.probe.failures import ProbeError
-from exporters.probe.reader import get, join_url
+from exporters.probe.reader import get
 from inferwatch.config import Target
 from inferwatch.secrets import SecretError, auth_headers
 
@@ -25,7 +25,7 @@ def served_models(target: Target, timeout: float) -> list[str]:
     except SecretError as error:
         raise ProbeError("auth", str(error)) from None
     try:
-        body = get(join_url(target.url, "/models"), headers, timeout, LARGEST_LIST)
+        body = get(target.url + "/models", headers, timeout, LARGEST_LIST)
     except ProbeError as error:
         # A server that is silent on its list would be silent on a probe.
         outcome = "ttft_timeout" if error.outcome == "deadline" else error.outcome

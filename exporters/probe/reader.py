@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import requests
 
@@ -130,12 +130,6 @@ def _failure(url: str, recorder: Recorder, error: Exception) -> ProbeError:
         return ProbeError("internal", f"the request could not be made: {type(error).__name__}")
     late = deadline.passed or isinstance(recorder.error, TimeoutError)
     return failure_at(recorder.stage, urlsplit(url).netloc, recorder.error or error, deadline.seconds if late else None)
-
-
-def join_url(base: str, path: str) -> str:
-    """Return the base URL with a path appended before its query."""
-    parts = urlsplit(base)
-    return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
 
 
 def get(url: str, headers: Mapping[str, str], timeout: float, largest: int) -> bytes:

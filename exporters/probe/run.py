@@ -8,12 +8,14 @@ from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError, StreamFormatError, failure_of_body
 from exporters.probe.protocols import PROTOCOLS, ProbeProtocol
 from exporters.probe.protocols.base import error_identifier
-from exporters.probe.reader import DRAIN_SECONDS, ConnectionLostError, Exchange, TooLargeError, exchange, join_url
+from exporters.probe.reader import DRAIN_SECONDS, ConnectionLostError, Exchange, TooLargeError, exchange
 from exporters.probe.timeline import Answer, Arrival, Ending, Figures, TokenSource, figures
 from inferwatch.config import Scenario, Target
 from inferwatch.secrets import SecretError, auth_headers
 
-LARGEST_ANSWER = 16 << 20
+# An event is a few hundred bytes, with log probabilities a few thousand.
+LARGEST_FRAME = 1 << 20
+LARGEST_PER_TOKEN = 1 << 12
 # What a server sends as a page or a document is no stream; anything else odd is judged by its bytes.
 _DOCUMENTS = ("text/html", "application/json", "application/problem+json", "application/xml", "text/xml")
 
@@ -114,11 +116,11 @@ def _measure(target: Target, scenario: Scenario, model: str, recorder: Recorder)
         raise ProbeError("auth", str(error)) from None
     headers = {"Content-Type": "application/json", "Accept": protocol.media_types[0], **authorization}
     body = json.dumps(protocol.body(model, scenario)).encode()
-    with exchange("POST", join_url(target.url, protocol.path), headers, body, recorder) as answer:
+    with exchange("POST", target.url + protocol.path, headers, body, recorder) as answer:
         answer.check_status()
         if answer.media_type in _DOCUMENTS:
             raise _not_a_stream(answer)
-        read = _read(answer, protocol)
+        read = _read(answer, protocol, LARGEST_FRAME + LARGEST_PER_TOKEN * scenario.max_tokens)
     # Without the right type, bytes that hold no event are a document that the server forgot to name.
     no_event = read.ending is Ending.MALFORMED or not read.arrivals
     if no_event and read.ending is not Ending.DEADLINE and answer.media_type not in protocol.media_types:
@@ -132,8 +134,8 @@ def _not_a_stream(answer: Exchange) -> ProbeError:
     return failure_of_body(answer.media_type, error_identifier(error) if error else None)
 
 
-def _read(answer: Exchange, protocol: ProbeProtocol) -> Answer:
-    """Read the stream to its end: stamp, then parse."""
+def _read(answer: Exchange, protocol: ProbeProtocol, largest: int) -> Answer:
+    """Read the stream to its end, or to `largest` bytes: stamp, then parse."""
     decoder = protocol.decoder()
     deadline = answer.recorder.deadline
     sent_at = answer.recorder.sending_at or 0.0
@@ -141,7 +143,7 @@ def _read(answer: Exchange, protocol: ProbeProtocol) -> Answer:
     arrivals: list[Arrival] = []
     ending, detail = Ending.END, ""
     try:
-        for at, data in answer.reads(LARGEST_ANSWER):
+        for at, data in answer.reads(largest):
             ended_at = at
             if ending is Ending.DONE:
                 continue

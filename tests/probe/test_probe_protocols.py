@@ -1,0 +1,146 @@
+"""What each event of OpenAI's protocols says, and what is asked."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporters.probe.failures import StreamFormatError
+from exporters.probe.protocols import PROTOCOLS, StreamEvent, Usage
+from inferwatch.config import Scenario
+
+SCENARIO = Scenario(prompt="count", max_tokens=64)
+
+
+def read(api: str, *values: object) -> list[StreamEvent]:
+    data = "".join(f"data: {value if isinstance(value, str) else json.dumps(value)}\n\n" for value in values)
+    return PROTOCOLS[api].decoder().feed(data.encode())
+
+
+def chat(delta: object, finish: object = None, **more: object) -> StreamEvent:
+    (event,) = read("openai-chat", {"choices": [{"delta": delta, "finish_reason": finish}], **more})
+    return event
+
+
+def test_the_chat_request() -> None:
+    assert PROTOCOLS["openai-chat"].path == "/chat/completions"
+    assert PROTOCOLS["openai-chat"].body("m", SCENARIO) == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "count"}],
+        "max_tokens": 64,
+        "temperature": 0,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def test_the_completions_request() -> None:
+    assert PROTOCOLS["openai-completions"].path == "/completions"
+    assert PROTOCOLS["openai-completions"].body("m", SCENARIO) == {
+        "model": "m",
+        "prompt": "count",
+        "max_tokens": 64,
+        "temperature": 0,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+@pytest.mark.parametrize(
+    ("delta", "channel", "text"),
+    [
+        ({"role": "assistant", "content": ""}, None, ""),
+        ({"role": "assistant", "content": None}, None, ""),
+        ({}, None, ""),
+        (None, None, ""),
+        ({"content": "a"}, "content", "a"),
+        ({"role": "assistant", "content": " "}, "content", " "),
+        ({"reasoning_content": "a"}, "reasoning", "a"),
+        ({"content": None, "reasoning": "a"}, "reasoning", "a"),
+        ({"refusal": "no"}, "refusal", "no"),
+        ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]}, "content", "hm"),
+        ({"tool_calls": [{"function": {"name": "f", "arguments": ""}}]}, "tool", "f"),
+        ({"tool_calls": [{"function": {"arguments": "{"}}]}, "tool", "{"),
+        ({"tool_calls": [{"id": "call_1", "function": {"name": "", "arguments": ""}}]}, None, ""),
+        ({"tool_calls": None, "function_call": {"arguments": "{"}}, "tool", "{"),
+    ],
+)
+def test_tokens_of_a_chat_event(delta: object, channel: str | None, text: str) -> None:
+    event = chat(delta)
+    assert (event.channel, event.text) == (channel, text)
+
+
+@pytest.mark.parametrize(
+    ("given_reason", "reason"),
+    [(None, None), ("", None), ("stop", "stop"), ("content_filter", "content_filter"), ("a whole\nsentence", "other")],
+)
+def test_finish_reason(given_reason: object, reason: str | None) -> None:
+    assert chat({}, given_reason).finish_reason == reason
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ({"prompt_tokens": 3, "completion_tokens": 5}, Usage(3, 5)),
+        ({"prompt_tokens": 3}, Usage(3, None)),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, Usage(None, None)),
+        ({"prompt_tokens": True, "completion_tokens": "5"}, Usage(None, None)),
+        ({"prompt_tokens": -3, "completion_tokens": 5.5}, Usage(None, None)),
+        (None, None),
+        ("many", None),
+    ],
+)
+def test_usage(usage: object, counts: Usage | None) -> None:
+    assert read("openai-chat", {"choices": [], "usage": usage})[0].usage == counts
+
+
+def test_done_and_legacy_text() -> None:
+    events = read("openai-completions", {"choices": [{"text": "a"}]}, {"choices": [{"text": ""}]}, "[DONE]")
+    assert events == [StreamEvent("content", "a"), StreamEvent(), StreamEvent(done=True)]
+
+
+@pytest.mark.parametrize(
+    ("event", "identifier"),
+    [
+        ({"error": {"message": "quotes the prompt", "type": "server_error"}}, "server_error"),
+        ({"error": {"code": 503, "type": "overloaded"}}, "503"),
+        ({"error": {"code": "a sentence that quotes the key", "type": None}}, ""),
+        ({"error": "quotes the prompt"}, ""),
+        ({"object": "error", "message": "quotes", "code": 400}, "400"),
+    ],
+)
+def test_an_error_is_known_by_its_identifier_alone(event: object, identifier: str) -> None:
+    assert read("openai-chat", event)[0].error == identifier
+
+
+def test_an_error_event_need_hold_no_json() -> None:
+    assert PROTOCOLS["openai-chat"].decoder().feed(b"event: error\ndata: it broke\n\n") == [StreamEvent(error="")]
+
+
+@pytest.mark.parametrize("data", ["{broken", "[1]", "7", '{"choices": [7]}', b"\xff\xfe".decode("latin-1")])
+def test_other_bytes_are_an_error(data: str) -> None:
+    with pytest.raises(StreamFormatError):
+        read("openai-chat", data)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+keys = st.sampled_from(
+    ["choices", "delta", "content", "reasoning", "tool_calls", "function", "usage", "finish_reason", "error", "text"]
+)
+wild_events = st.recursive(
+    json_values, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4), max_leaves=20
+)
+
+
+@given(value=wild_events, api=st.sampled_from(sorted(PROTOCOLS)))
+def test_any_json_is_an_event_or_a_format_error(value: object, api: str) -> None:
+    try:
+        (event,) = read(api, value)
+    except StreamFormatError:
+        return
+    assert (event.channel is None) == (event.text == "")
