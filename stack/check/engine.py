@@ -19,6 +19,7 @@ def check_engine(target: Target, headers: Mapping[str, str], reached: bool) -> l
     """Try each metrics address, or look for one where none is configured.
 
     Args:
+        target: Whose metrics.
         headers: What authorises a request to the target.
         reached: Whether the target's own address accepts connections; if not, what lies there is not tried.
     """

@@ -91,7 +91,7 @@ def _connect(parts: SplitResult, host: str, port: int, addresses: list[str]) -> 
         with socket.create_connection((host, port), timeout=TIMEOUT):
             took = time.perf_counter() - begun
     except ConnectionRefusedError:
-        return fail("connect", f"{host}:{port} refuses the connection", _refused_advice(parts, host, port, addresses))
+        return fail("connect", f"{host}:{port} refuses the connection", _refused_advice(host, port, addresses))
     except TimeoutError:
         return fail("connect", f"{host}:{port} does not answer within {TIMEOUT:g} s", _silent_advice(host))
     except OSError as error:
@@ -116,7 +116,7 @@ def _compose_hint(parts: SplitResult, port: int) -> str:
     return f"right for `inferwatch up`; for docker compose write {alias}"
 
 
-def _refused_advice(parts: SplitResult, host: str, port: int, addresses: list[str]) -> str:
+def _refused_advice(host: str, port: int, addresses: list[str]) -> str:
     if host == HOST_ALIAS:
         return (
             "the server does not run, or it listens on the host's 127.0.0.1 only, which no container reaches: "
@@ -124,8 +124,8 @@ def _refused_advice(parts: SplitResult, host: str, port: int, addresses: list[st
         )
     if inside_container() and is_loopback(addresses):
         return (
-            f"inside a container {host} is the container itself: write "
-            f"{parts.scheme}://{HOST_ALIAS}:{port}{parts.path} and start the server with --host 0.0.0.0"
+            f"inside a container {host} is the container itself: for a server on the host, write {HOST_ALIAS} instead "
+            "and start the server with --host 0.0.0.0"
         )
     return f"start the server, or correct the port; nothing listens on {port}"
 
