@@ -113,8 +113,9 @@ def _variable(raw: Json) -> Json:
         "type": raw["type"],
     }
     if raw["type"] == "datasource":
-        # An empty choice lets Grafana take its default data source, whatever its uid.
-        return shared | {"current": {}, "query": raw["query"], "refresh": raw["refresh"]}
+        # "default" is Grafana's default data source, or if that is of another type its first one of this type.
+        current = {"selected": True, "text": "default", "value": "default"}
+        return shared | {"current": current, "query": raw["query"], "refresh": raw["refresh"]}
     if raw["type"] == "query":
         return shared | {
             "allValue": raw.get("allValue", ".+"),

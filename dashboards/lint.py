@@ -11,7 +11,7 @@ from dashboards.series import selectors
 
 PANEL_TYPES = frozenset({"bargauge", "gauge", "stat", "state-timeline", "table", "text", "timeseries"})
 # `none` is for counts, states and money, whose currency is the target's own.
-UNITS = frozenset({"none", "s", "percentunit", "celsius", "suffix: tok/s"})
+UNITS = frozenset({"none", "s", "percentunit", "celsius", "suffix:tok/s"})
 MOST_PANELS = 25
 SCHEMA_VERSIONS = range(39, 43)
 

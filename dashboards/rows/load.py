@@ -36,7 +36,7 @@ def _tokens() -> core.TimeSeries:
         "Tokens per second",
         "Output tokens are generated, prompt tokens are read in; summed over replicas, averaged over 5 minutes, users "
         "and probes together. The line of users leaves out what probes caused; cost divides by that. Source: engine.",
-        "suffix: tok/s",
+        "suffix:tok/s",
         [
             Query(expr.by_target(names.OUTPUT_TOKENS_RATE, "sum"), "{{target}} output"),
             Query(expr.by_target(names.USER_OUTPUT_TOKENS_RATE, "sum"), "{{target}} output of users"),

@@ -161,7 +161,7 @@ def _targets() -> core.Table:
             Column("TPOT P95", expr.engine_or_probe("tpot", "p95", say_which=False), "s"),
             Column("E2E P99", expr.engine_or_probe("e2e", "p99", say_which=False), "s"),
             Column("Waiting", expr.by_target(names.REQUESTS_WAITING, "sum"), "none"),
-            Column("Output tokens", expr.by_target(names.OUTPUT_TOKENS_RATE, "sum"), "suffix: tok/s"),
+            Column("Output tokens", expr.by_target(names.OUTPUT_TOKENS_RATE, "sum"), "suffix:tok/s"),
             Column("Cost per M output tokens", expr.by_target(names.COST_PER_MTOK_OUTPUT), "none"),
             Column("GPU throttled", expr.by_target(names.TARGET_GPU_THROTTLED), "percentunit"),
         ],

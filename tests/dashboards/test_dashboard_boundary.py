@@ -164,7 +164,7 @@ def test_variables_start_with_everything_chosen() -> None:
     )
     source = core.Template(name="datasource", label="Source", type="datasource", query="prometheus")
     made = to_json(dashboard(templating=core.Templating([source, choice])))["templating"]["list"]
-    assert made[0]["current"] == {}
+    assert made[0]["current"] == {"selected": True, "text": "default", "value": "default"}
     assert made[1]["current"]["value"] == ["$__all"]
     assert made[1]["definition"] == made[1]["query"]["query"] == "label_values(up, job)"
 
