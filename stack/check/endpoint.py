@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from exporters.probe.failures import ProbeError
-from exporters.probe.reader import join_url
 from inferwatch.config import Target
 from stack.check.findings import Finding, fail, ok, warn
 from stack.check.http import Answer, get
@@ -25,7 +24,7 @@ class Served:
 def check_endpoint(target: Target, headers: Mapping[str, str]) -> list[Finding]:
     """Ask for the models and judge the answer; the server is known to accept connections."""
     try:
-        answer = get(join_url(target.url, "/models"), {"Accept": "application/json", **headers})
+        answer = get(f"{target.url}/models", {"Accept": "application/json", **headers})
     except ProbeError as error:
         return [_no_answer(target, error)]
     served = _served(answer) if answer.status == 200 else None
@@ -82,9 +81,9 @@ def _with_version(target: Target, headers: Mapping[str, str]) -> str:
     """Return the URL with /v1, if that lists models and is not what is configured."""
     if target.url.endswith("/v1"):
         return ""
-    url = join_url(target.url, "/v1")
+    url = f"{target.url}/v1"
     try:
-        answer = get(join_url(url, "/models"), {"Accept": "application/json", **headers})
+        answer = get(f"{url}/models", {"Accept": "application/json", **headers})
     except ProbeError:
         return ""
     # Behind a key the list cannot be seen, but an API that asks for one is there.

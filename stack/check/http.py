@@ -54,4 +54,6 @@ def get(url: str, headers: Mapping[str, str]) -> Answer:
             raise ProbeError("not_stream", f"the answer is larger than {LARGEST >> 20} MiB") from None
         except ConnectionLostError as error:
             raise ProbeError("connection_lost", f"the connection broke inside the answer: {error}") from None
-        return Answer(answer.status, answer.media_type, body, str(answer.response.headers.get("Location") or ""))
+        # A query may hold a token of a login.
+        location = str(answer.response.headers.get("Location") or "").partition("?")[0]
+        return Answer(answer.status, answer.media_type, body, location)

@@ -1,0 +1,168 @@
+"""`inferwatch probe` against a real streaming server: what a person reads, what a script reads, exit codes."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exporters.probe.metrics import OUTCOMES, PHASES
+from stack.probe_now import probe_now
+
+WORDS = ("one", ", two", ", three", ", four")
+
+
+class Chat(BaseHTTPRequestHandler):
+    """Streams four tokens with usage, each in its own write, the last ones after a pause."""
+
+    status = 200
+    usage = True
+
+    def do_GET(self) -> None:
+        self._send_json({"data": [{"id": "first-model"}, {"id": "second-model"}]})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        if self.status != 200:
+            self._send_json({"error": {"message": "no", "type": "broken"}}, self.status)
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for word in WORDS:
+            self._event({"choices": [{"index": 0, "delta": {"content": word}}]})
+            # Without a pause the stream would arrive all at once and have no TPOT; its length does not matter.
+            threading.Event().wait(0.02)
+        self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        if self.usage:
+            self._event({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4}})
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def _event(self, data: dict[str, Any]) -> None:
+        self.wfile.write(f"data: {json.dumps(data)}\n\n".encode())
+        self.wfile.flush()
+
+    def _send_json(self, data: object, status: int = 200) -> None:
+        body = json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def chatting(**behaviour: object) -> Iterator[str]:
+    handler = type("Handler", (Chat,), behaviour)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/v1"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "inferwatch.yml"
+
+
+def test_a_good_probe_is_explained(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with chatting() as url:
+        config.write_text(f"targets: [{{name: chat, url: '{url}', slo: {{ttft: {{threshold: 30s}}}}}}]")
+        assert probe_now(config, "chat", as_json=False) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("chat / short: success\n")
+    assert "  model     first-model\n" in out
+    assert "  tokens    4 output tokens, counted by the server; 9 prompt tokens\n" in out
+    assert "  finish    stop\n" in out
+    assert "is within its objective of 30s" in out
+    for line in ("TTFT", "TPOT", "E2E", "connect", "wait for the first event"):
+        assert line in out
+
+
+def test_json_is_one_list(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with chatting() as url:
+        config.write_text(f"targets: [{{name: chat, url: '{url}', model: m}}]")
+        assert probe_now(config, "chat", as_json=True) == 0
+    (item,) = json.loads(capsys.readouterr().out)
+    assert item["target"] == "chat"
+    assert item["scenario"] == "short"
+    assert item["model_name"] == "m"
+    assert item["success"] is True
+    assert item["outcome"] in OUTCOMES
+    assert item["output_tokens"] == 4
+    assert item["token_source"] == "usage"
+    assert 0 < item["ttft_seconds"] < item["e2e_seconds"]
+    assert item["tpot_seconds"] > 0
+    assert set(item["phases"]) <= set(PHASES)
+
+
+def test_tokens_counted_by_chunks_are_said_to_be(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with chatting(usage=False) as url:
+        config.write_text(f"targets: [{{name: chat, url: '{url}'}}]")
+        probe_now(config, "chat", as_json=False)
+    assert "counted by chunks, as the server sends no usage" in capsys.readouterr().out
+
+
+def test_an_objective_that_is_missed_is_said(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with chatting() as url:
+        config.write_text(f"targets: [{{name: chat, url: '{url}', slo: {{e2e: {{threshold: 1ms}}}}}}]")
+        assert probe_now(config, "chat", as_json=False) == 0
+    assert "is over its objective of 1ms" in capsys.readouterr().out
+
+
+def test_a_failed_probe_exits_with_1_and_says_why(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with chatting(status=500) as url:
+        config.write_text(f"targets: [{{name: chat, url: '{url}'}}]")
+        assert probe_now(config, "chat", as_json=False) == 1
+        assert probe_now(config, "chat", as_json=True) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("chat / short: failed (http_5xx)\n  the server failed with 500")
+    assert json.loads(out[out.index("[\n") :])[0]["success"] is False
+
+
+def test_a_server_that_is_not_there(config: Path, free_port: int, capsys: pytest.CaptureFixture[str]) -> None:
+    config.write_text(f"targets: [{{name: chat, url: 'http://127.0.0.1:{free_port}/v1'}}]")
+    assert probe_now(config, "chat", as_json=True) == 1
+    (item,) = json.loads(capsys.readouterr().out)
+    assert (item["outcome"], item["ttft_seconds"], item["model_name"]) == ("connect", None, "")
+
+
+def test_without_a_name_every_target_and_scenario_is_probed(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with chatting() as url:
+        config.write_text(
+            f"targets:\n- {{name: a, url: '{url}', scenarios: [short, other]}}\n- {{name: b, url: '{url}'}}\n"
+            "scenarios: {other: {prompt: Hello, max_tokens: 8}}\n"
+        )
+        assert probe_now(config, None, as_json=True) == 0
+    items = json.loads(capsys.readouterr().out)
+    assert [(item["target"], item["scenario"]) for item in items] == [("a", "short"), ("a", "other"), ("b", "short")]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("targets: [{name: a, url: http://h/v1}, {name: b, url: http://h/v1}]", "'chat'; the configuration has: a, b"),
+        ("targets: []", "the configuration lists no target"),
+        ("targets: [{name: a}]", "url: this key is required"),
+    ],
+)
+def test_what_cannot_be_probed_exits_with_2_and_prints_no_json(
+    text: str, problem: str, config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("INFERWATCH_TARGET_URL", raising=False)
+    config.write_text(text)
+    assert probe_now(config, "chat", as_json=True) == 2
+    captured = capsys.readouterr()
+    assert problem in captured.err
+    assert captured.out == ""
