@@ -35,7 +35,7 @@ demo: $(VENV)/demo.stamp  ## run the whole stack here with a real small model; A
 	@$(BIN)/inferwatch demo $(ARGS)
 
 test: $(VENV)/dev.stamp $(VENV)/demo.stamp  ## set everything up and pass all tests
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV)/dev.stamp  ## check style and format
 	@$(BIN)/ruff check .
@@ -48,6 +48,7 @@ generate: $(VENV)/dev.stamp  ## write rules, dashboards and the metric list agai
 	@$(BIN)/python -m prometheus.generate
 	@$(BIN)/python -m alerting.generate
 	@$(BIN)/python -m dashboards.generate
+	@$(BIN)/python -m stack.metrics_page
 
 lock: $(VENV)/dev.stamp  ## resolve the lock files anew (needs uv on PATH)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/runtime.txt
