@@ -18,6 +18,7 @@ def findings(config: "Config") -> Iterator[Finding]:
     yield from _target_names(config)
     yield from _metrics(config)
     yield from _scenarios(config)
+    yield from _budgets(config)
     yield from _gpu_exporters(config)
 
 
@@ -45,13 +46,22 @@ def _metrics(config: "Config") -> Iterator[Finding]:
     for path, _, before in _repeated(addresses):
         name = config.targets[int(before[1])].name
         yield path, f"the target {name!r} lists this address already; an engine scraped twice is counted twice"
+    for index, target in enumerate(config.targets):
+        instances = ((("targets", index, "metrics", place), _instance(url)) for place, url in enumerate(target.metrics))
+        for path, instance, before in _repeated(instances):
+            if _same_address(target.metrics[int(path[3])]) != _same_address(target.metrics[int(before[3])]):
+                yield path, f"metrics[{before[3]}] is at {instance} too; give each replica a host and port of its own"
 
 
 def _same_address(url: str) -> str:
     """Return a URL in one spelling of the host's case, the default port and the last slash."""
+    return _instance(url) + urlsplit(url).path.rstrip("/")
+
+
+def _instance(url: str) -> str:
+    """Return host and port, which is all that tells the replicas of a target apart as series."""
     parts = urlsplit(url)
-    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
-    return f"{parts.scheme}://{parts.hostname}:{port}{parts.path.rstrip('/')}"
+    return f"{parts.hostname}:{parts.port or {'http': 80, 'https': 443}[parts.scheme]}"
 
 
 def _scenarios(config: "Config") -> Iterator[Finding]:
@@ -65,6 +75,17 @@ def _scenarios(config: "Config") -> Iterator[Finding]:
                 yield place, f"there is no scenario {name!r}; define it under scenarios:, or write one of {known}"
         for place, name, _ in _repeated(places):
             yield place, f"the scenario {name!r} is listed twice; keep one"
+
+
+def _budgets(config: "Config") -> Iterator[Finding]:
+    for index, target in enumerate(config.targets):
+        if target.probe_budget is None:
+            continue
+        for name in target.scenarios or config.defaults.scenarios:
+            scenario = config.all_scenarios.get(name)
+            if scenario is not None and scenario.max_tokens > target.probe_budget.tokens_per_day:
+                sentence = f"one probe of {name!r} may use {scenario.max_tokens} tokens and would never run; allow more"
+                yield ("targets", index, "probe_budget", "tokens_per_day"), sentence
 
 
 def _gpu_exporters(config: "Config") -> Iterator[Finding]:

@@ -108,7 +108,7 @@ targets = options(
     slo=slos,
     gpus=gpus,
     cost=costs,
-    probe_budget=st.fixed_dictionaries({"tokens_per_day": whole}),
+    probe_budget=st.fixed_dictionaries({"tokens_per_day": st.integers(min_value=1000, max_value=10**9)}),
     labels=st.dictionaries(st.from_regex(r"team_[a-z]{1,5}", fullmatch=True), texts, max_size=3),
     scenarios=st.just(["short"]),
     interval=durations,
