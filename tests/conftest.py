@@ -31,6 +31,11 @@ def _resolve(name: str) -> Path | str:
     return found or f"{name} is not on PATH"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the end-to-end tests: they wait for clocks, and the others run beside them."""
+    items.sort(key=lambda item: "e2e" not in item.path.parts)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("tool"):
         for name in marker.args:
@@ -60,3 +65,18 @@ def free_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests measured with `record_property`, wherever they ran."""
+    measured = [
+        f"{name}: {value}"
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if isinstance(report, pytest.TestReport) and report.when == "call"
+        for name, value in report.user_properties
+    ]
+    if measured:
+        terminalreporter.section("measured")
+        for line in measured:
+            terminalreporter.write_line(line)

@@ -15,7 +15,7 @@ import requests
 # A wave is larger than what the server serves at a time, so that some of it waits, and short, so that cores stay free.
 # Wave and pause together are no multiple of the scrape interval, or every scrape would see the same moment of a wave.
 USERS = 6
-ANSWER_TOKENS = 48
+ANSWER_TOKENS = 64
 PAUSE_SECONDS = 25.0
 TIMEOUT_SECONDS = 60.0
 QUESTIONS = (
