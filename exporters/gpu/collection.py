@@ -55,10 +55,16 @@ class Notices:
         self._gpu = gpu
         self._said: set[str] = set()
 
+    def first(self, key: str) -> bool:
+        """Return whether this key is used for the first time."""
+        if key in self._said:
+            return False
+        self._said.add(key)
+        return True
+
     def warn(self, key: str, message: str) -> None:
         """Log the message unless this key was used before."""
-        if key not in self._said:
-            self._said.add(key)
+        if self.first(key):
             log.warning("GPU %s: %s", self._gpu, message)
 
 
@@ -87,16 +93,17 @@ class Collection:
                 self.notices.warn(error.function, f"{error}; start the exporter with the right to ask, or do without")
         return None
 
-    def add(self, metric: Metric, value: float, *labels: str, at_least: float = 0.0, at_most: float = math.inf) -> None:
-        """Keep a value if it is in range; else it stays absent and is counted."""
+    def add(self, metric: Metric, value: float, *labels: str, at_least: float = 0.0, at_most: float = math.inf) -> bool:
+        """Keep a value if it is in range, else leave it absent and count it; return whether it was kept."""
         if at_least <= value <= at_most:
             self._samples.append(Sample(metric, labels, value))
-            return
+            return True
         self._tally.rejected_value()
         self.notices.warn(
             f"range {metric.name}",
             f"{metric.name} read {value:g}, which cannot be (allowed: {at_least:g} to {at_most:g}); it is left out",
         )
+        return False
 
     def add_scaled(
         self, metric: Metric, read: Callable[[], float], scale: float, *labels: str, at_most: float = math.inf
@@ -128,7 +135,8 @@ class Collection:
             raise
         except Exception:
             # A fault of one collector must not take the others' metrics away.
-            log.exception("the collector %s failed; this is a fault of the exporter, please report it", name)
+            if self.notices.first(f"fault {name}"):
+                log.exception("the collector %s failed; this is a fault of the exporter, please report it", name)
             return False
         return True
 

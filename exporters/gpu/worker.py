@@ -134,7 +134,10 @@ class Worker:
         except DriverError as failure:
             error = failure
         except Exception:
-            log.exception("collecting GPU %s failed; this is a fault of the exporter, please report it", self.gpu)
+            if self._notices.first("fault"):
+                log.exception(
+                    "GPU %s: the collection failed; this is a fault of the exporter, please report it", self.gpu
+                )
         finally:
             outcome = Outcome(began, time.monotonic() - began, snapshot, error)
             self._busy_since = None

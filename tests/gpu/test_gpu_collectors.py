@@ -115,6 +115,12 @@ def test_a_value_that_cannot_be_is_left_out_and_counted(
     assert metric.name in caplog.text
 
 
+def test_a_gpu_without_memory_of_its_own_has_no_memory_series() -> None:
+    device = FakeDevice()
+    device.answers["memory"] = Memory(total=0, used=0, free=0, reserved=0)
+    assert collect(device, "memory").samples == ()
+
+
 def test_each_reason_is_a_series() -> None:
     device = FakeDevice()
     device.answers["clocks_event_reasons"] = 0x48

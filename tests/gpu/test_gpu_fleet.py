@@ -207,7 +207,7 @@ def test_a_gpu_that_is_gone_after_a_new_start_stays_down_for_a_day(
     watched.wait_for(metrics.UP, 1, gpu=1)
     driver.devices = [stays]
     stays.fault = goes.fault = UNINITIALIZED
-    watched.wait_for(metrics.UP, 0, gpu=0)
+    wait_until(lambda: watched.value(metrics.NVML_REINITS) != 0)
     stays.fault = None
     watched.wait_for(metrics.UP, 1, gpu=0)
     wait_until(lambda: watched.value(metrics.DEVICES) == 1)

@@ -24,6 +24,8 @@ FIRST_NEW_580 = 82
 NANOSECOND = 1e-9
 # Two counters read in one call differ by less, also on a machine under load.
 SKEW_SECONDS = 1.0
+# Only Linux has the clock that goes on while the machine sleeps; elsewhere there are simulated GPUs at most.
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def slowdown_fields(driver_version: str) -> dict[str, int]:
@@ -48,7 +50,7 @@ def collect(gpu: Collection) -> None:
     seconds = {field: nanoseconds * NANOSECOND for field, nanoseconds in read.items()}
     fields = ALWAYS | slowdowns if _plausible(gpu, slowdowns, seconds) else ALWAYS
     # The driver cannot have counted for longer than the machine runs.
-    uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
+    uptime = time.clock_gettime(_SINCE_BOOT)
     for reason, field in fields.items():
         if field in seconds:
             gpu.add(metrics.CLOCKS_EVENT_SECONDS, seconds[field], reason, at_most=uptime)

@@ -10,9 +10,8 @@ LARGEST_BYTES = 2**50
 def collect(gpu: Collection) -> None:
     """Collect total, used, free and reserved bytes."""
     memory = gpu.ask(gpu.device.memory)
-    if memory is None:
+    if memory is None or not gpu.add(metrics.MEMORY_TOTAL, memory.total, at_least=1, at_most=LARGEST_BYTES):
         return
-    gpu.add(metrics.MEMORY_TOTAL, memory.total, at_least=1, at_most=LARGEST_BYTES)
     gpu.add(metrics.MEMORY_USED, memory.used, at_most=memory.total)
     gpu.add(metrics.MEMORY_FREE, memory.free, at_most=memory.total)
     if memory.reserved is not None:
