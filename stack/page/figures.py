@@ -11,10 +11,11 @@ UNKNOWN = "\N{EN DASH}"
 
 @dataclass(frozen=True)
 class Figure:
-    """A number with its unit, and a few words on where it comes from."""
+    """A number with its unit, a few words on where it comes from, and whether it is worse than it should be."""
 
     text: str = UNKNOWN
     source: str = ""
+    bad: bool = False
 
     @property
     def known(self) -> bool:
@@ -32,6 +33,8 @@ def finite(samples: Iterable[Sample]) -> list[Sample]:
 
 def seconds(value: float) -> str:
     """0.0184 -> ``18.4 ms``; 2.345 -> ``2.35 s``."""
+    if value < 0.001:
+        return f"{value * 1000:.2g} ms"
     if value < 0.9995:
         return f"{value * 1000:.3g} ms" if value * 1000 < 99.95 else f"{value * 1000:.0f} ms"
     return f"{value:.3g} s" if value < 99.95 else f"{value:.0f} s"

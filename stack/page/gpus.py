@@ -33,7 +33,6 @@ class GpuRow:
     temperature: Figure = NO_FIGURE
     power: Figure = NO_FIGURE
     throttled: Figure = NO_FIGURE
-    throttles: bool = False
 
 
 def read_gpus(samples: Samples) -> list[GpuRow]:
@@ -56,7 +55,6 @@ def _row(node: str, uuid: str, index: str, samples: Samples) -> GpuRow:
     if any(one.value == 0 for one in of(gpu.UP)):
         code = next((f" (NVML code {one.value:.0f})" for one in of(gpu.LAST_ERROR_CODE) if one.value), "")
         return GpuRow(node, index, title, simulated, trouble=f"cannot be read{code}")
-    throttled, throttles = _throttled(of(gpu.CLOCKS_EVENT_ACTIVE), of(words.GPU_THROTTLED))
     return GpuRow(
         node,
         index,
@@ -66,23 +64,19 @@ def _row(node: str, uuid: str, index: str, samples: Samples) -> GpuRow:
         memory=_figure(of(words.GPU_MEMORY_USED), percent),
         temperature=_figure(of(gpu.TEMPERATURE), lambda value: f"{value:.0f} °C"),
         power=_figure(of(gpu.POWER_USAGE), lambda value: f"{number(value)} W"),
-        throttled=throttled,
-        throttles=throttles,
+        throttled=_throttled(of(gpu.CLOCKS_EVENT_ACTIVE), of(words.GPU_THROTTLED)),
     )
 
 
-def _throttled(active: list[Sample], ratios: list[Sample]) -> tuple[Figure, bool]:
-    """Return what to show, and whether it deserves a warning."""
+def _throttled(active: list[Sample], ratios: list[Sample]) -> Figure:
     now = sorted(one.labels.get("reason", "") for one in active if one.value == 1)
     harmful = [reason for reason in now if reason in gpu.HARMFUL_REASONS]
     share = max((one.value for one in finite(ratios)), default=None)
     if harmful:
-        return Figure("now: " + ", ".join(harmful), "" if share is None else f"{percent(share)} of 5 minutes"), True
+        return Figure(f"now: {', '.join(harmful)}", "" if share is None else f"{percent(share)} of 5 minutes", bad=True)
     if share is None:
-        return (Figure("not now") if active else NO_FIGURE), False
-    if share == 0:
-        return Figure("no"), False
-    return Figure(percent(share), "of 5 minutes"), share > HARMLESS
+        return Figure("not now") if active else NO_FIGURE
+    return Figure("no") if share == 0 else Figure(percent(share), "of 5 minutes", bad=share > HARMLESS)
 
 
 def gpu_sentence(samples: Samples, rows: list[GpuRow]) -> str:

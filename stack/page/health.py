@@ -44,6 +44,7 @@ class Poll:
 class ServiceState:
     """One line of the page's list of services."""
 
+    name: str
     title: str
     state: State
     reason: str = ""
@@ -111,7 +112,7 @@ def judge(service: Service, last: Poll | None, child: Child | None, now: float) 
     A child that ended is down with its reason, whatever else still answers on its address.
     """
     state, reason = _judge(service, last, child, now)
-    return ServiceState(service.shown_title, state, reason, service.public_url, service.note)
+    return ServiceState(service.name, service.shown_title, state, reason, service.public_url, service.note)
 
 
 def _judge(service: Service, last: Poll | None, child: Child | None, now: float) -> tuple[State, str]:
@@ -134,6 +135,8 @@ def _judge(service: Service, last: Poll | None, child: Child | None, now: float)
 
 def ending(child: Child) -> str:
     """Say how a child ended: ``ended with exit code 1: port 9090 is taken``."""
+    if "exit code" in child.detail or "signal" in child.detail:
+        return child.detail
     if child.exit_code is None:
         how = "ended"
     elif child.exit_code < 0:

@@ -20,6 +20,8 @@ TARGET_TONES = {"answers": "good", "fails": "bad", "waits": "unknown", "unknown"
 SERVICE_TONES = {"up": "good", "starting": "unknown", "down": "bad", "unknown": "unknown"}
 SEVERITY_TONES = {"page": "bad", "ticket": "warn"}
 SHOWN_NOTIFICATIONS = 10
+# This page, as the two ways to run the stack call it.
+OWN_NAMES = ("page", "start-page")
 
 
 def page(view: View) -> str:
@@ -32,7 +34,7 @@ def page(view: View) -> str:
         Markup('<link rel="icon" href="data:,">'),
         Markup(f"<style>{STYLE}</style>"),
     )
-    links = [link(one.url, one.title) for one in view.services if one.url]
+    links = [link(one.url, one.title) for one in view.services if one.url and one.name not in OWN_NAMES]
     body = join(
         tag("header", tag("strong", "inferwatch"), *links),
         Markup('<p id="lost" hidden></p>'),
@@ -59,9 +61,14 @@ def _troubles(view: View) -> Markup:
     snapshot = view.present
     sentences = list(view.troubles)
     if snapshot is not None:
-        sentences += [f"{one[0].upper()}{one[1:]}" for one in (snapshot.unreachable, snapshot.configuration) if one]
+        sentences += [_sentence(one) for one in (snapshot.unreachable, snapshot.configuration) if one]
     warnings = [tag("p", one, class_="note warn") for one in sentences]
-    return join(*warnings, *(tag("p", note, class_="note") for note in view.notes))
+    notes = tag("ul", *(tag("li", _sentence(one)) for one in view.notes), class_="notes") if view.notes else None
+    return join(*warnings, notes)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _alerts(alerts: Sequence[Alert], view: View) -> Markup | None:
@@ -134,11 +141,8 @@ def _gpu(row: GpuRow) -> list[Content]:
     if title:
         name = join(name, tag("small", title))
     state = _state(row.trouble or "up", "bad" if row.trouble else "good")
-    throttled = _figure(row.throttled)
-    if row.throttles:
-        throttled = tag("span", throttled, class_="hot")
-    figures = (row.utilization, row.memory, row.temperature, row.power)
-    return [name, state, *(_figure(one) for one in figures), throttled]
+    figures = (row.utilization, row.memory, row.temperature, row.power, row.throttled)
+    return [name, state, *(_figure(one) for one in figures)]
 
 
 def _services(services: Sequence[ServiceState]) -> Markup | None:
@@ -185,7 +189,9 @@ def _state(word: str, tone: str) -> Markup:
 
 
 def _figure(figure: Figure) -> Markup:
-    text = join(figure.text) if figure.known else tag("span", figure.text, class_="soft")
+    text = tag("span", figure.text, class_=None if figure.known else "soft")
+    if figure.bad:
+        text = tag("span", figure.text, class_="hot")
     blank = None if figure.known or figure.source else "blank"
     return tag("span", text, tag("small", figure.source) if figure.source else None, class_=blank)
 

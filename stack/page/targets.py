@@ -21,7 +21,7 @@ KNOWN_LATELY = f"max by (target) (last_over_time({probe.TARGET_INFO}[15m]))"
 
 NAMES = (
     probe.TARGET_INFO, probe.LAST_SUCCESS, probe.LAST_RUN_TIMESTAMP, probe.INTERVAL, probe.LAST_TTFT, probe.LAST_TPOT,
-    probe.TARGET_COST_PER_HOUR, probe.TARGET_PRICE_MISSING, UP,
+    probe.TARGET_COST_PER_HOUR, probe.TARGET_PRICE_MISSING, probe.TARGET_SLO, UP,
     words.REQUESTS_WAITING, words.OUTPUT_TOKENS_RATE, words.COST_PER_MTOK_OUTPUT,
     *(words.quantile(latency, "p95", prefix) for latency in ("ttft", "tpot") for prefix in ("llm", "llm_probe")),
 )  # fmt: skip
@@ -134,10 +134,14 @@ def _state(runs: list[ProbeRun], outcomes: list[str], now: float) -> tuple[Targe
 
 def _latency(name: str, latency: str, samples: Samples, last: list[tuple[ProbeRun, float | None]]) -> Figure:
     """Prefer what users get (the engine's own), then the probes' quantile, then the last probe's value."""
+    objective = _one(samples.of(probe.TARGET_SLO, target=name, slo=latency, quantile="0.95"))
     for prefix, source in (("llm", "p95, engine"), ("llm_probe", "p95, probes")):
         found = finite(samples.of(words.quantile(latency, "p95", prefix), target=name))
         if found:
-            return Figure(seconds(max(one.value for one in found)), source)
+            value = max(one.value for one in found)
+            over = objective is not None and value > objective
+            limit = f", over {seconds(objective)}" if objective is not None and over else ""
+            return Figure(seconds(value), source + limit, bad=over)
     values = [value for run, value in last if value is not None and not run.overdue(samples.at)]
     return Figure(seconds(max(values)), "last probe") if values else NO_FIGURE
 

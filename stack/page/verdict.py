@@ -72,8 +72,10 @@ def _alerts(alerts: tuple[Alert, ...]) -> tuple[Tone, str]:
     loud = [one for one in shown if one.state == "firing"]
     silenced = len(shown) - len(loud)
     tail = f" {plural(silenced, 'alert')} {'is' if silenced == 1 else 'are'} silenced." if silenced else ""
+    pending = sum(one.state == "pending" and one.severity != "none" for one in alerts)
     if not loud:
-        return "good", "No alert fires." + tail
+        soon = f", {pending} {'is' if pending == 1 else 'are'} pending" if pending else ""
+        return "good", f"No alert fires{soon}.{tail}"
     tone: Tone = "bad" if any(one.severity == "page" for one in loud) else "warn"
     if all(one.severity == "info" for one in loud):
         tone = "good"

@@ -57,6 +57,18 @@ def test_the_probes_quantile_stands_in_for_an_engine_without_histograms() -> Non
     assert (row.ttft.text, row.ttft.source) == ("1.5 s", "p95, probes")
 
 
+def test_a_latency_over_its_objective_is_marked() -> None:
+    objectives = [
+        sample(probe.TARGET_SLO, 0.5, target="chat", slo="ttft", quantile="0.95"),
+        # Of another quantile than the one that is shown.
+        sample(probe.TARGET_SLO, 0.001, target="chat", slo="tpot", quantile="0.99"),
+    ]
+    samples = [*target_samples("chat"), *engine_samples("chat"), *objectives]
+    (row,) = snapshot_of(FakePrometheus(samples=samples)).targets
+    assert (row.ttft.source, row.ttft.bad) == ("p95, engine, over 500 ms", True)
+    assert not row.tpot.bad
+
+
 def test_too_few_tokens_show_the_burn_instead_of_a_unit_cost() -> None:
     (row,) = snapshot_of(FakePrometheus(samples=[*target_samples("b"), *engine_samples("b", cost=None)])).targets
     assert not row.cost.known
@@ -123,9 +135,9 @@ def test_replicas_that_do_not_answer_are_counted() -> None:
 def test_gpus_show_harmful_throttling_and_not_the_power_cap() -> None:
     snapshot = snapshot_of(FakePrometheus(samples=[*gpu_samples("0"), *gpu_samples("1", hot=True)]))
     cool, hot = snapshot.gpus
-    assert (cool.throttled.text, cool.throttles) == ("no", False)
+    assert (cool.throttled.text, cool.throttled.bad) == ("no", False)
     assert (hot.throttled.text, hot.throttled.source) == ("now: hw_thermal_slowdown", "34 % of 5 minutes")
-    assert hot.throttles
+    assert hot.throttled.bad
     assert (hot.utilization.text, hot.memory.text, hot.temperature.text) == ("87 %", "91 %", "91 °C")
 
 
@@ -171,6 +183,8 @@ def test_verdicts() -> None:
     watchdog = alert("Watchdog", "none")
     firing = FakePrometheus(samples=two, alerts=[watchdog, alert("TTFTHigh", target="a"), alert("X", state="pending")])
     assert verdict_of(firing) == "All 2 targets answer. 1 alert fires."
+    pending = FakePrometheus(samples=two, alerts=[alert("X", state="pending")])
+    assert verdict_of(pending) == "All 2 targets answer. No alert fires, 1 is pending."
     assert verdict_of(FakePrometheus()) == "No target is configured. No alert fires."
     one_fails = FakePrometheus(samples=[*target_samples("a"), *target_samples("b", success=False)])
     assert verdict_of(one_fails) == "1 of 2 targets does not answer: b. No alert fires."
@@ -229,6 +243,7 @@ def test_something_else_at_prometheus_address_is_named() -> None:
 @pytest.mark.parametrize(
     ("show", "value", "text"),
     [
+        (figures.seconds, 0.000739, "0.74 ms"),
         (figures.seconds, 0.0184, "18.4 ms"),
         (figures.seconds, 0.412, "412 ms"),
         (figures.seconds, 0.9996, "1 s"),
