@@ -60,7 +60,7 @@ def _check(file: Path) -> int:
     except ConfigError as error:
         print(error, file=sys.stderr)  # noqa: T201 - the answer to --config.check
         return 2
-    print(f"{file} is valid: {len(config.targets)} targets")  # noqa: T201
+    print(f"{file} is valid; targets: {len(config.targets)}")  # noqa: T201
     return 0
 
 

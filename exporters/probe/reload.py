@@ -74,7 +74,7 @@ class ConfigKeeper:
                 return error
             self._take(config, from_state=False)
             self.successful = True
-            log.info("%s is in force: %d targets", self._file, len(config.targets))
+            log.info("%s is in force; targets: %d", self._file, len(config.targets))
             self._keep(text)
             return None
 

@@ -1,0 +1,173 @@
+"""The last good configuration stays in force, across broken edits, lost files and restarts."""
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from exporters.probe.reload import COPY_NAME, ConfigKeeper
+from inferwatch.config import Config
+
+ONE = "targets: [{name: one, url: 'http://127.0.0.1:1/v1'}]\n"
+TWO = ONE.replace("one", "two")
+BROKEN = "targets:\n- name: one\n  url: http://127.0.0.1:1/v1\n  colour: red\n"
+
+
+class Kept:
+    """A keeper and what it handed over."""
+
+    def __init__(self, folder: Path, state: Path | None = None) -> None:
+        self.file = folder / "inferwatch.yml"
+        self.applied: list[list[str]] = []
+        self.keeper = ConfigKeeper(self.file, state or folder / "state", self._apply, clock=lambda: 7.0)
+
+    def _apply(self, config: Config) -> None:
+        self.applied.append([target.name for target in config.targets])
+
+    def write(self, text: str) -> None:
+        self.file.write_text(text)
+
+    def polled(self) -> None:
+        """Poll twice: once to see the change, once to see that it lies still."""
+        self.keeper.poll()
+        self.keeper.poll()
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path)
+
+
+def test_a_good_file_is_in_force_and_copied(kept: Kept, tmp_path: Path) -> None:
+    kept.write(ONE)
+    kept.keeper.start()
+    assert kept.applied == [["one"]]
+    assert (kept.keeper.successful, kept.keeper.from_state, kept.keeper.loaded_at) == (True, False, 7.0)
+    assert (tmp_path / "state" / COPY_NAME).read_text() == ONE
+    assert [path.name for path in (tmp_path / "state").iterdir()] == [COPY_NAME]
+
+
+def test_an_edit_is_seen_by_polling(kept: Kept) -> None:
+    kept.write(ONE)
+    kept.keeper.start()
+    kept.polled()
+    assert kept.applied == [["one"]]
+    kept.write(TWO)
+    kept.polled()
+    assert kept.applied == [["one"], ["two"]]
+
+
+def test_an_editor_s_rename_is_seen(kept: Kept, tmp_path: Path) -> None:
+    kept.write(ONE)
+    kept.keeper.start()
+    stat = kept.file.stat()
+    new = tmp_path / "new"
+    new.write_text(TWO)
+    # Same size and time: only the inode tells.
+    os.utime(new, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    new.replace(kept.file)
+    kept.polled()
+    assert kept.applied[-1] == ["two"]
+
+
+def test_a_swapped_link_is_seen(kept: Kept, tmp_path: Path) -> None:
+    (tmp_path / "v1").write_text(ONE)
+    (tmp_path / "v2").write_text(TWO)
+    kept.file.symlink_to(tmp_path / "v1")
+    kept.keeper.start()
+    kept.file.unlink()
+    kept.file.symlink_to(tmp_path / "v2")
+    kept.polled()
+    assert kept.applied == [["one"], ["two"]]
+
+
+def test_a_file_that_is_being_written_is_left_alone_until_it_lies_still(kept: Kept) -> None:
+    kept.write(ONE)
+    kept.keeper.start()
+    kept.write("")
+    kept.keeper.poll()
+    kept.write(TWO)
+    kept.keeper.poll()
+    assert kept.applied == [["one"]]
+    kept.keeper.poll()
+    assert kept.applied == [["one"], ["two"]]
+
+
+def test_a_broken_edit_leaves_the_old_one_in_force(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+    kept.write(ONE)
+    kept.keeper.start()
+    kept.write(BROKEN)
+    kept.polled()
+    kept.polled()
+    assert kept.applied == [["one"]]
+    assert (kept.keeper.successful, kept.keeper.from_state) == (False, False)
+    errors = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert len(errors) == 1
+    assert errors[0].startswith("inferwatch.yml:4: targets[0].colour: unknown key")
+    assert errors[0].endswith("the last good configuration stays in force")
+    kept.write(TWO)
+    kept.polled()
+    assert kept.applied == [["one"], ["two"]] and kept.keeper.successful
+
+
+def test_a_restart_with_a_broken_file_takes_the_copy(kept: Kept, tmp_path: Path) -> None:
+    kept.write(ONE)
+    kept.keeper.start()
+    kept.write(BROKEN)
+    restarted = Kept(tmp_path)
+    restarted.keeper.start()
+    assert restarted.applied == [["one"]]
+    assert (restarted.keeper.successful, restarted.keeper.from_state) == (False, True)
+    restarted.write(TWO)
+    restarted.polled()
+    assert restarted.applied == [["one"], ["two"]]
+    assert (restarted.keeper.successful, restarted.keeper.from_state) == (True, False)
+
+
+def test_a_restart_without_the_file_takes_the_copy(kept: Kept, tmp_path: Path) -> None:
+    kept.write(ONE)
+    kept.keeper.start()
+    kept.file.unlink()
+    restarted = Kept(tmp_path)
+    restarted.keeper.start()
+    assert restarted.applied == [["one"]] and restarted.keeper.from_state
+
+
+def test_without_any_configuration_nothing_is_applied_until_the_file_appears(
+    kept: Kept, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept.keeper.start()
+    assert (kept.applied, kept.keeper.config, kept.keeper.successful) == ([], None, False)
+    assert "there is no such file" in caplog.text and "nothing is in force" in caplog.text
+    kept.write(ONE)
+    kept.polled()
+    assert kept.applied == [["one"]] and kept.keeper.successful
+
+
+def test_a_broken_copy_is_said_and_not_used(kept: Kept, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / COPY_NAME).write_text(BROKEN)
+    kept.write(BROKEN)
+    kept.keeper.start()
+    assert kept.keeper.config is None
+    assert "the copy of the last good configuration cannot be used" in caplog.text
+
+
+def test_a_state_folder_that_cannot_be_written_is_said_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "state").write_text("a file in the folder's place")
+    kept = Kept(tmp_path)
+    kept.write(ONE)
+    kept.keeper.start()
+    assert kept.applied == [["one"]] and kept.keeper.successful
+    assert "cannot be kept" in caplog.text
+
+
+def test_reload_returns_every_problem(kept: Kept) -> None:
+    kept.write(ONE)
+    kept.keeper.start()
+    kept.write("targets: 7\ndefaults: 8\n")
+    error = kept.keeper.reload()
+    assert error is not None and len(error.problems) == 2
