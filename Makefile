@@ -35,7 +35,7 @@ demo: $(VENV)/demo.stamp  ## run the whole stack here with a real small model; A
 	@$(BIN)/inferwatch demo $(ARGS)
 
 test: $(VENV)/dev.stamp $(VENV)/demo.stamp  ## set everything up and pass all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV)/dev.stamp  ## check style and format
 	@$(BIN)/ruff check .
