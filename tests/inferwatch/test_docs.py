@@ -134,9 +134,10 @@ SECTIONS = {
 }
 
 
-@pytest.mark.parametrize(
-    "model", sorted(set(models(Config)), key=lambda model: model.__name__), ids=lambda m: m.__name__
-)
+MODELS = sorted(set(models(Config)), key=lambda model: model.__name__)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_every_key_is_documented_and_nothing_else(model):
     if model.__name__ == "Slo":
         assert all(f"`{name}`" in CONFIGURATION for name in model.model_fields)
@@ -147,9 +148,10 @@ def test_every_key_is_documented_and_nothing_else(model):
         assert documented(SECTIONS[model.__name__]) == set(model.model_fields) | extra
 
 
-@pytest.mark.parametrize("model", [model for model in set(models(Config)) if model.__name__ in SECTIONS], ids=str)
+@pytest.mark.parametrize("model", [one for one in MODELS if one.__name__ in SECTIONS], ids=lambda model: model.__name__)
 def test_documented_defaults_are_those_of_the_model(model):
     rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|", section(SECTIONS[model.__name__]), re.MULTILINE)
+    assert rows
     for key, cell in rows:
         field = model.model_fields.get(key)
         if field is None:
