@@ -1,21 +1,32 @@
 """Brings the stack up once for the tests of this folder, and prints what was measured."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from engine import engine
-from stack_under_test import Stack, project
+from stack_under_test import Stack, bring_up, project
 
 _figures: dict[str, str] = {}
 
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
-    """Return the project with its images made; the first test starts it."""
+    """Return the project, up and with every health check passed."""
     with engine() as address, project(address) as made:
         _figures.update(made.figures)
         made.figures = _figures
+        bring_up(made)
         yield made
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put what the containers said last beside a failure."""
+    report = yield
+    stack = getattr(item, "funcargs", {}).get("stack")
+    if report.when == "call" and report.failed and stack is not None:
+        report.sections.append(("containers", stack.compose("logs", "--tail", "30")))
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

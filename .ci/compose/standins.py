@@ -9,13 +9,13 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from commands import CHECKOUT, run
 
 from stack.debs import Debs
-from stack.tools import ensure_tools
+from stack.tools import assets, ensure_tools
 
 Docker = Callable[..., str]
 CACHE = CHECKOUT / ".cache" / "compose"
@@ -58,6 +58,8 @@ def make_python(docker: Docker, tag: str) -> None:
             f"FROM {root}\n"
             f"COPY certificates {CERTIFICATES}\n"
             "COPY pip.conf /etc/pip.conf\n"
+            # As in the original, apt keeps no cache of its own.
+            'RUN echo \'Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";\' > /etc/apt/apt.conf.d/no-cache\n'
             "RUN ln -s /usr/bin/python3 /usr/local/bin/python\n",
             encoding="utf-8",
         )
@@ -73,11 +75,16 @@ def make_prometheus(docker: Docker, tag: str) -> None:
 def make_alertmanager(docker: Docker, tag: str) -> None:
     """Make the stand-in for prom/alertmanager."""
     tools = ensure_tools(["alertmanager", "amtool"], NEWER_SUITE)
-    _make(docker, tag, tools, "alertmanager", "/alertmanager", 9093)
+    # Debian's build reads its templates, which are inside the original, from the folder that it is started in.
+    files = assets(tools["alertmanager"], "alertmanager")
+    templates = sorted(files.glob("*.tmpl")) if files else []
+    _make(docker, tag, tools, "alertmanager", "/alertmanager", 9093, templates)
 
 
-def _make(docker: Docker, tag: str, tools: dict[str, Path], entry: str, data: str, port: int) -> None:
-    """Make an image that holds nothing but busybox, the programs and the C library."""
+def _make(
+    docker: Docker, tag: str, tools: dict[str, Path], entry: str, data: str, port: int, files: Sequence[Path] = ()
+) -> None:
+    """Make an image that holds nothing but busybox, the programs, the C library and `files` in the folder of data."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name, "root")
         for folder in ("bin", "etc", "tmp", data.lstrip("/"), f"etc/{entry}"):
@@ -89,6 +96,8 @@ def _make(docker: Docker, tag: str, tools: dict[str, Path], entry: str, data: st
                 into = root / library.relative_to("/")
                 into.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(library, into)
+        for file in files:
+            shutil.copy2(file, root / data.lstrip("/") / file.name)
         (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n" + NOBODY, encoding="utf-8")
         (root / "etc/group").write_text("root:x:0:\nnobody:x:65534:\n", encoding="utf-8")
         Path(name, "Dockerfile").write_text(

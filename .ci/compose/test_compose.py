@@ -1,11 +1,10 @@
-"""The stack in containers, from `up` to an alert at the receiver. The tests build on each other, in this order."""
+"""The stack in containers, from its health checks to an alert at the receiver, in this order."""
 
 import json
 import time
 
-import pytest
 import yaml
-from commands import CommandError, wait_until
+from commands import wait_until
 from stack_under_test import Stack
 
 from exporters.gpu import metrics as gpu
@@ -16,13 +15,7 @@ NO_HEALTH_CHECK = ENDED | {"demo-users"}
 PASSWORD = "/secret/grafana-admin-password"
 
 
-def test_every_service_comes_up_healthy(stack: Stack) -> None:
-    began = time.monotonic()
-    try:
-        stack.compose("up", "--detach", "--no-build", "--wait", "--wait-timeout", "240", seconds=300)
-    except CommandError as error:
-        pytest.fail(f"{error}\n{stack.compose('logs', '--tail', '30')}", pytrace=False)
-    stack.figures["from up to every health check"] = f"{time.monotonic() - began:.0f} s"
+def test_every_service_is_healthy(stack: Stack) -> None:
     for name, container in stack.containers().items():
         state = container["State"]
         if name in ENDED:
@@ -75,7 +68,10 @@ def test_prometheus_holds_probes_engines_and_gpus(stack: Stack) -> None:
 def test_an_edited_configuration_is_scraped_within_30_seconds(stack: Stack) -> None:
     file = stack.config / "inferwatch.yml"
     data = yaml.safe_load(file.read_text(encoding="utf-8"))
-    data["targets"].append({**data["targets"][0], "name": "second"})
+    # The same server by its address, as one address may be listed once only.
+    networks = stack.containers()["demo-server"]["NetworkSettings"]["Networks"]
+    origin = f"http://{next(iter(networks.values()))['IPAddress']}:8080"
+    data["targets"].append({"name": "second", "url": f"{origin}/v1", "metrics": [f"{origin}/metrics"]})
     draft = file.with_suffix(".new")
     draft.write_text(yaml.safe_dump(data), encoding="utf-8")
     # As an editor saves: a new file under the old name.
