@@ -56,6 +56,12 @@ STOPSIGNAL SIGTERM
 CMD ["inferwatch", "--help"]
 
 FROM runtime AS demo
+USER root
+# llama.cpp computes with OpenMP, which the slim image has not.
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends libgomp1 \
+ && rm -rf /var/lib/apt/lists/*
+USER 65532:65532
 COPY --from=demo-packages /opt/inferwatch/demo /opt/inferwatch/demo
 ENV PYTHONPATH=/opt/inferwatch/demo
 
