@@ -6,10 +6,11 @@ class InferwatchError(Exception):
 
 
 class ConfigError(InferwatchError):
-    """The configuration cannot be used.
+    """A file that a person writes cannot be used.
 
     Attributes:
-        problems: One sentence per finding, each beginning ``file:line: path: ``.
+        problems: One sentence per finding, each beginning with its place: ``file:line: path: `` as far as there is one,
+            or the environment variable.
     """
 
     def __init__(self, problems: list[str]) -> None:

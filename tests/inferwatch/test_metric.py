@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from exporters.probe import metrics as probe_metrics
+from inferwatch.config.fields import TAKEN_LABELS
 from inferwatch.config.model import LARGEST_SLO_SECONDS
 from inferwatch.metric import Metric
 from prometheus.meanings import meanings
@@ -88,6 +89,10 @@ def test_objectives_end_where_the_probes_histograms_end():
     histograms = {"ttft": probe_metrics.TTFT, "tpot": probe_metrics.TPOT, "e2e": probe_metrics.E2E}
     for name, largest in LARGEST_SLO_SECONDS.items():
         assert largest <= histograms[name].buckets[-1], f"no probe could show that {name} is above {largest} s"
+
+
+def test_labels_of_the_file_cannot_clash_with_ours():
+    assert set(probe_metrics.TARGET_INFO.labels) <= TAKEN_LABELS
 
 
 def test_series_names():

@@ -1,0 +1,39 @@
+"""Imports run one way, as the data does."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# Each folder may import itself and what stands in the lines above; alerting and dashboards stand side by side.
+LAYERS = [{"inferwatch"}, {"exporters"}, {"prometheus"}, {"alerting", "dashboards"}, {"stack"}]
+FOLDERS = [folder for layer in LAYERS for folder in layer]
+FILES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))
+
+
+def imported(file: Path) -> set[str]:
+    """Return the first part of every absolute import, wherever in the file it stands."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: a relative import"
+            names.add((node.module or "").split(".")[0])
+    return names
+
+
+def test_imports_go_down():
+    assert len(FILES) > 50
+    upward = []
+    for file in FILES:
+        own = file.relative_to(ROOT).parts[0]
+        depth = next(depth for depth, layer in enumerate(LAYERS) if own in layer)
+        allowed = {own}.union(*LAYERS[:depth])
+        upward += [f"{file.relative_to(ROOT)} imports {name}" for name in imported(file) & set(FOLDERS) - allowed]
+    assert not upward
+
+
+def test_the_exporters_know_nothing_of_each_other():
+    for own, other in (("gpu", "probe"), ("probe", "gpu")):
+        for file in (ROOT / "exporters" / own).rglob("*.py"):
+            assert f"exporters.{other}" not in file.read_text(), file
