@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -44,9 +45,11 @@ def probe_now(config_file: Path, target_name: str | None, as_json: bool) -> int:
         print(error, file=sys.stderr)
         return EXIT_CONFIG
     results = []
-    console = Console(highlight=False, soft_wrap=True)
+    console, waiting = Console(highlight=False, soft_wrap=True), Console(stderr=True)
     for target in targets:
-        for result in probes(config, target):
+        for name, scenario in config.scenarios_of(target).items():
+            with waiting.status(f"probing {target.name} / {name}") if waiting.is_terminal else nullcontext():
+                result = probe(target, name, scenario)
             results.append(result)
             if not as_json:
                 explain(console, target, result)
@@ -70,13 +73,8 @@ def _targets(config: Config, name: str | None) -> list[Target]:
     raise ConfigError([f"there is no target {name!r}; the configuration has: {known}"])
 
 
-def probes(config: Config, target: Target) -> Iterator[ProbeResult]:
-    """Run one probe per scenario of the target, one after the other."""
-    for name, scenario in config.scenarios_of(target).items():
-        yield _probe(target, name, scenario)
-
-
-def _probe(target: Target, name: str, scenario: Scenario) -> ProbeResult:
+def probe(target: Target, name: str, scenario: Scenario) -> ProbeResult:
+    """Run one probe now, of the model that the file names or that the server lists first."""
     try:
         model = target.model or served_models(target, scenario.timeout or 60.0)[0]
     except ProbeError as error:

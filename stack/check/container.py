@@ -24,8 +24,18 @@ def inside_container(root: Path = Path("/")) -> bool:
 
 def is_loopback(addresses: Iterable[str]) -> bool:
     """Whether every address is this machine's own loopback."""
-    found = [ipaddress.ip_address(one.partition("%")[0]) for one in addresses]
+    found = _parsed(addresses)
     return bool(found) and all(one.is_loopback for one in found)
+
+
+def is_public(addresses: Iterable[str]) -> bool:
+    """Whether any address lies on the public internet."""
+    return any(one.is_global for one in _parsed(addresses))
+
+
+def _parsed(addresses: Iterable[str]) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    # A link-local address of IPv6 carries its interface: fe80::1%eth0.
+    return [ipaddress.ip_address(one.partition("%")[0]) for one in addresses]
 
 
 def listens_on_loopback_only(port: int) -> bool | None:

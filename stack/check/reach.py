@@ -9,7 +9,7 @@ import time
 from urllib.parse import SplitResult, urlsplit
 
 from exporters.probe.connection import authorities, tls_context
-from stack.check.container import HOST_ALIAS, inside_container, is_loopback, listens_on_loopback_only
+from stack.check.container import HOST_ALIAS, inside_container, is_loopback, is_public, listens_on_loopback_only
 from stack.check.findings import Finding, fail, ok, warn
 from stack.page.figures import plural, seconds
 
@@ -19,8 +19,13 @@ EXPIRES_SOON_DAYS = 21
 _EXPIRED, _SELF_SIGNED, _NO_ISSUER, _WRONG_NAME = (10,), (18, 19), (2, 20, 21), (62, 64)
 
 
-def reach(url: str) -> list[Finding]:
-    """Try DNS, TCP and TLS; the last finding fails where the way ends."""
+def reach(url: str, with_key: bool = False) -> list[Finding]:
+    """Try DNS, TCP and TLS; the last finding fails where the way ends.
+
+    Args:
+        url: Whose host and port.
+        with_key: Whether requests will carry a secret, which a public network must not see.
+    """
     parts = urlsplit(url)
     host, port = parts.hostname or "", _port(parts)
     findings: list[Finding] = []
@@ -30,8 +35,12 @@ def reach(url: str) -> list[Finding]:
     if addresses != [host]:
         findings.append(ok("dns", f"{host} is {', '.join(addresses)}"))
     findings.append(_connect(parts, host, port, addresses))
-    if findings[-1].level != "fail" and parts.scheme == "https":
+    if findings[-1].level == "fail":
+        return findings
+    if parts.scheme == "https":
         findings += _tls(parts, host, port)
+    elif with_key and is_public(addresses):
+        findings.append(warn("tls", f"the key travels to {host} unencrypted", "write https://"))
     return findings
 
 

@@ -59,7 +59,7 @@ def check_target(config: Config, target: Target) -> list[Finding]:
         except SecretError as error:
             usable_key = False
             findings.append(fail("secret", str(error)))
-    way = reach(target.url)
+    way = reach(target.url, with_key=bool(headers))
     findings += way
     reached = way[-1].level != "fail"
     if usable_key and reached:

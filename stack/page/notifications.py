@@ -16,6 +16,7 @@ from inferwatch.errors import InferwatchError
 
 KEPT = 50
 LARGEST_FILE = 4 << 20
+LONGEST_SUMMARY = 500
 
 
 class WriteError(InferwatchError):
@@ -57,7 +58,7 @@ class Kept(Notified):
     @property
     def summary(self) -> str:
         """The alert's own sentence."""
-        return self.annotations.get("summary", "")
+        return self.annotations.get("summary", "")[:LONGEST_SUMMARY]
 
 
 def parse_webhook(body: bytes, now: datetime) -> list[Kept]:

@@ -42,7 +42,12 @@ class Samples:
 
 @dataclass(frozen=True)
 class Alert:
-    """One alert as Prometheus or Alertmanager holds it; `since` is Unix time."""
+    """One alert as Prometheus or Alertmanager holds it.
+
+    Attributes:
+        state: pending, firing, or, by Alertmanager's word, silenced or inhibited.
+        since: Unix time at which it began.
+    """
 
     labels: dict[str, str]
     annotations: dict[str, str]
@@ -135,7 +140,7 @@ class Prometheus:
 
 
 def alertmanager_alerts(url: str) -> list[Alert]:
-    """Return the alerts that Alertmanager holds, silenced ones with the state ``silenced``.
+    """Return the alerts that Alertmanager holds; those that it holds back have the state silenced or inhibited.
 
     Raises:
         UnreachableError: If there is no usable answer.
@@ -143,19 +148,26 @@ def alertmanager_alerts(url: str) -> list[Alert]:
     with requests.Session() as session:
         session.trust_env = False
         answer = ask_json(session, url, "/api/v2/alerts", {}, "Alertmanager")
-    states = {"active": "firing", "suppressed": "silenced"}
     try:
         return [
             Alert(
                 dict(one["labels"]),
                 dict(one["annotations"]),
-                states.get(one["status"]["state"], "pending"),
+                _state(one["status"]),
                 parse_time(one.get("startsAt")),
             )
             for one in answer
         ]
     except (KeyError, TypeError, ValueError):
         raise UnreachableError(f"what answers at {url} is no Alertmanager") from None
+
+
+def _state(status: dict[str, Any]) -> str:
+    if status["state"] == "active":
+        return "firing"
+    if status["state"] == "suppressed":
+        return "silenced" if status.get("silencedBy") else "inhibited"
+    return "pending"
 
 
 def ask_json(session: requests.Session, url: str, path: str, parameters: dict[str, str], who: str) -> Any:

@@ -78,8 +78,8 @@ def _alerts(alerts: Sequence[Alert], view: View) -> Markup | None:
 
 
 def _alert(alert: Alert, view: View) -> Markup:
-    silenced = alert.state == "silenced"
-    tone = "unknown" if silenced else SEVERITY_TONES.get(alert.severity, "unknown")
+    held_back = alert.state in verdict.HELD_BACK
+    tone = "unknown" if held_back else SEVERITY_TONES.get(alert.severity, "unknown")
     about = [
         f"{key} {alert.labels[key]}" for key in ("target", "scenario", "node", "gpu", "reason") if key in alert.labels
     ]
@@ -100,7 +100,7 @@ def _alert(alert: Alert, view: View) -> Markup:
         tag(
             "div",
             tag("strong", alert.name),
-            tag("span", "silenced" if silenced else alert.severity, class_="severity"),
+            tag("span", alert.state if held_back else alert.severity, class_="severity"),
             tag("span", " " + ", ".join([*about, *([since] if since else [])]), class_="soft"),
         ),
         tag("p", alert.annotations.get("summary", "")),

@@ -73,7 +73,7 @@ def read_snapshot(prometheus: Prometheus, alertmanager_url: str | None, now: flo
         gpu_note=gpu_sentence(samples, found),
         configuration=_configuration(samples),
     )
-    return _with_silences(snapshot, alertmanager_url)
+    return _with_held_back(snapshot, alertmanager_url)
 
 
 CONFIGURATION = (probe.CONFIG_RELOAD_SUCCESSFUL, probe.CONFIG_FROM_STATE)
@@ -97,21 +97,18 @@ def _without_prometheus(reason: str, alertmanager_url: str | None, now: float) -
     return Snapshot(now, unreachable=reason, alerts=alerts)
 
 
-def _with_silences(snapshot: Snapshot, alertmanager_url: str | None) -> Snapshot:
-    """Mark the alerts that Alertmanager holds back, since Prometheus does not know of silences."""
+def _with_held_back(snapshot: Snapshot, alertmanager_url: str | None) -> Snapshot:
+    """Mark the alerts that Alertmanager holds back, since Prometheus knows of no silence and no inhibition."""
     if alertmanager_url is None or not snapshot.alerts:
         return snapshot
     try:
-        silenced = [one for one in alertmanager_alerts(alertmanager_url) if one.state == "silenced"]
+        held = [one for one in alertmanager_alerts(alertmanager_url) if one.state in ("silenced", "inhibited")]
     except UnreachableError:
         # The list of services says that Alertmanager does not answer.
         return snapshot
-    return replace(
-        snapshot,
-        alerts=tuple(replace(one, state="silenced") if _is_among(one, silenced) else one for one in snapshot.alerts),
-    )
+    return replace(snapshot, alerts=tuple(replace(one, state=_state(one, held)) for one in snapshot.alerts))
 
 
-def _is_among(alert: Alert, silenced: list[Alert]) -> bool:
+def _state(alert: Alert, held: list[Alert]) -> str:
     # Alertmanager's copy has Prometheus's external labels beside the alert's own.
-    return any(alert.labels.items() <= one.labels.items() for one in silenced)
+    return next((one.state for one in held if alert.labels.items() <= one.labels.items()), alert.state)

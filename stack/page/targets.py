@@ -181,7 +181,7 @@ def _engine(name: str, samples: Samples) -> Figure:
     up = sum(one.value == 1 for one in scrapes)
     if up == len(scrapes):
         return Figure("scraped", "" if up == 1 else plural(up, "replica"))
-    return Figure("not scraped" if up == 0 else "partly", f"{up} of {plural(len(scrapes), 'replica')} answer")
+    return Figure("not scraped" if up == 0 else "partly", f"{up} of {len(scrapes)} replicas answer")
 
 
 def _one(samples: list[Sample]) -> float | None:

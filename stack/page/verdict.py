@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stack.page.figures import plural
+from stack.page.gpus import GpuRow
 from stack.page.prometheus_api import Alert
 from stack.page.snapshot import View
 from stack.page.targets import TargetRow
 
 Tone = Literal["good", "warn", "bad", "unknown"]
+HELD_BACK = ("silenced", "inhibited")
 SEVERITIES = ("page", "ticket", "info")
 _WORST: tuple[Tone, ...] = ("good", "unknown", "warn", "bad")
 HIGHEST_NAMED = 3
@@ -23,9 +25,9 @@ class Verdict:
 
 
 def firing(alerts: tuple[Alert, ...]) -> list[Alert]:
-    """Return the alerts that fire or are silenced, the most urgent and oldest first, without the Watchdog."""
-    shown = [one for one in alerts if one.state in ("firing", "silenced") and one.severity != "none"]
-    return sorted(shown, key=lambda one: (one.state == "silenced", _rank(one), one.since or 0.0))
+    """Return the alerts that fire or are held back, the most urgent and oldest first, without the Watchdog."""
+    shown = [one for one in alerts if one.state in ("firing", *HELD_BACK) and one.severity != "none"]
+    return sorted(shown, key=lambda one: (one.state != "firing", _rank(one), one.since or 0.0))
 
 
 def judge(view: View) -> Verdict:
@@ -40,7 +42,7 @@ def judge(view: View) -> Verdict:
         if snapshot.alerts is not None:
             parts.append(_alerts(snapshot.alerts))
     else:
-        parts = [_targets(snapshot.targets), _alerts(snapshot.alerts or ())]
+        parts = [_targets(snapshot.targets), _alerts(snapshot.alerts or ()), _gpus(snapshot.gpus)]
     parts += _services(view)
     tone = max((tone for tone, _ in parts), key=_WORST.index)
     return Verdict(tone, " ".join(text for _, text in parts if text))
@@ -70,8 +72,10 @@ def _targets(rows: tuple[TargetRow, ...]) -> tuple[Tone, str]:
 def _alerts(alerts: tuple[Alert, ...]) -> tuple[Tone, str]:
     shown = firing(alerts)
     loud = [one for one in shown if one.state == "firing"]
-    silenced = len(shown) - len(loud)
-    tail = f" {plural(silenced, 'alert')} {'is' if silenced == 1 else 'are'} silenced." if silenced else ""
+    tail = ""
+    for state in HELD_BACK:
+        held = sum(one.state == state for one in shown)
+        tail += f" {plural(held, 'alert')} {'is' if held == 1 else 'are'} {state}." if held else ""
     pending = sum(one.state == "pending" and one.severity != "none" for one in alerts)
     if not loud:
         soon = f", {pending} {'is' if pending == 1 else 'are'} pending" if pending else ""
@@ -80,6 +84,11 @@ def _alerts(alerts: tuple[Alert, ...]) -> tuple[Tone, str]:
     if all(one.severity == "info" for one in loud):
         tone = "good"
     return tone, f"{plural(len(loud), 'alert')} {'fires' if len(loud) == 1 else 'fire'}." + tail
+
+
+def _gpus(rows: tuple[GpuRow, ...]) -> tuple[Tone, str]:
+    lost = sum(bool(row.trouble) for row in rows)
+    return ("warn", f"{plural(lost, 'GPU')} cannot be read.") if lost else ("good", "")
 
 
 def _services(view: View) -> list[tuple[Tone, str]]:

@@ -26,7 +26,7 @@ class FakePrometheus:
     failures: list[Sample] = field(default_factory=list)
     lately: list[Sample] = field(default_factory=list)
     alerts: list[dict[str, Any]] = field(default_factory=list)
-    silenced: list[dict[str, Any]] = field(default_factory=list)
+    held: list[dict[str, Any]] = field(default_factory=list)
     old: set[str] = field(default_factory=set)
     url: str = ""
 
@@ -34,7 +34,7 @@ class FakePrometheus:
         if path == "/api/v1/alerts":
             return {"status": "success", "data": {"alerts": self.alerts}}
         if path == "/api/v2/alerts":
-            return self.silenced
+            return self.held
         if path != "/api/v1/query":
             return {"status": "error", "error": "no such path"}
         if query.endswith("]") and query.startswith("{"):

@@ -159,6 +159,17 @@ def test_a_self_signed_certificate(
     assert server.asked == []
 
 
+def test_a_key_over_plain_http_to_the_internet(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(Server()) as server:
+        url = f"http://llm.example:{server.port}/v1"
+        local = socket.create_connection
+        _resolving_to(monkeypatch, "llm.example", "8.8.8.8")
+        monkeypatch.setattr(socket, "create_connection", lambda _, **more: local(("127.0.0.1", server.port), **more))
+        with_key, without = reach.reach(url, with_key=True), reach.reach(url)
+    assert one(with_key, "tls").text == "the key travels to llm.example unencrypted"
+    assert not [finding for finding in without if finding.step == "tls"]
+
+
 @pytest.mark.tool("openssl")
 def test_http_to_a_tls_server(tool: Callable[[str], Path], tmp_path: Path) -> None:
     with serving(Server(), make_certificate(tool("openssl"), tmp_path, 100)) as server:

@@ -149,6 +149,11 @@ def test_a_lost_gpu_shows_no_numbers() -> None:
     assert not row.utilization.known
 
 
+def test_the_verdict_names_lost_gpus() -> None:
+    samples = [*target_samples("a"), *gpu_samples("0"), sample(gpu.UP, 0, node="gpu-01", gpu="1", uuid="x")]
+    assert verdict_of(FakePrometheus(samples=samples)) == "The target answers. No alert fires. 1 GPU cannot be read."
+
+
 def test_gpus_are_in_the_order_of_their_index() -> None:
     fake = FakePrometheus(samples=[one for index in ("10", "9", "0") for one in gpu_samples(index)])
     assert [row.index for row in snapshot_of(fake).gpus] == ["0", "9", "10"]
@@ -196,17 +201,29 @@ def test_a_waiting_target_is_neither_up_nor_down() -> None:
     assert verdict_of(fake) == "The target waits for the first probe. No alert fires."
 
 
-def test_silenced_alerts_are_said_to_be_silenced() -> None:
-    silenced = alert("TTFTHigh", target="a")
-    held = {**silenced, "labels": {**silenced["labels"], "cluster": "x"}, "status": {"state": "suppressed"}}
-    fake = FakePrometheus(samples=target_samples("a"), alerts=[silenced], silenced=[held])
+def test_alerts_that_alertmanager_holds_back_are_said_to_be() -> None:
+    quiet, lesser, loud = alert("TTFTHigh", target="a"), alert("QueueDepthHigh"), alert("TPOTHigh", target="a")
+    fake = FakePrometheus(
+        samples=target_samples("a"),
+        alerts=[quiet, lesser, loud],
+        held=[
+            {
+                **quiet,
+                "labels": {**quiet["labels"], "cluster": "x"},
+                "status": {"state": "suppressed", "silencedBy": ["1"]},
+            },
+            {**lesser, "status": {"state": "suppressed", "silencedBy": [], "inhibitedBy": ["2"]}},
+            {**loud, "status": {"state": "active", "silencedBy": []}},
+        ],
+    )
     snapshot = snapshot_of(fake, alertmanager=True)
-    assert judge(View(time.time(), snapshot)).text == "The target answers. No alert fires. 1 alert is silenced."
+    expected = "The target answers. 1 alert fires. 1 alert is silenced. 1 alert is inhibited."
+    assert judge(View(time.time(), snapshot)).text == expected
 
 
 def test_without_prometheus_alertmanager_tells_what_fires() -> None:
     active = {**alert("TargetDown", target="a"), "status": {"state": "active"}}
-    with serving(FakePrometheus(silenced=[active])) as alertmanager:
+    with serving(FakePrometheus(held=[active])) as alertmanager:
         prometheus = Prometheus("http://127.0.0.1:9")
         snapshot = read_snapshot(prometheus, alertmanager.url, time.time())
         prometheus.close()
