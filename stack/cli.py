@@ -80,11 +80,11 @@ def check(config: Config = DEFAULT_CONFIG) -> None:
 
 @app.command()
 def probe(
-    target: Annotated[str, typer.Argument(help="The name of a target in the configuration.")],
+    target: Annotated[str | None, typer.Argument(help="The name of a target; without one, all are probed.")] = None,
     config: Config = DEFAULT_CONFIG,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Probe one target now and print phases, timing, tokens and verdict."""
+    """Probe now and print phases, timing, tokens and verdict."""
     from stack.probe_now import probe_now
 
     sys.exit(probe_now(config, target, as_json))

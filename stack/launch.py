@@ -72,29 +72,30 @@ def prepare(plan: Plan, tools: Mapping[str, Path]) -> list[Service]:
 def run(plan: Plan, seconds: float | None, say: Say = print) -> int:
     """Run the stack until a signal comes or the time is over, then end everything that was started.
 
+    The caller holds the run's folder, see `locked`.
+
     Returns:
         0 if all services stayed up, 1 if one ended by itself or never answered.
 
     Raises:
-        InferwatchError: If it cannot begin: a port is taken, a program cannot be had, the folder is in use.
+        InferwatchError: If it cannot begin: a port is taken, a program cannot be had, a file cannot be written.
     """
     began = time.monotonic()
     ports.require_free(plan.place.ports)
-    with locked(plan.place.run_dir):
-        tools = ensure_tools(["prometheus", "alertmanager"], say=say)
-        started = prepare(plan, tools)
-        supervisor = Supervisor(plan.place.run_dir, Stopped().listen(), say)
-        say("starting " + ", ".join(service.title for service in started))
-        try:
-            start_all(supervisor, started, plan.last)
-            if not supervisor.stopped:
-                _announce(plan, began, seconds, say)
-            supervisor.watch(seconds)
-        finally:
-            good = all(status.state == "up" for status in supervisor.status.values())
-            say("stopping")
-            supervisor.stop_all()
-            say("everything that was started has ended")
+    tools = ensure_tools(["prometheus", "alertmanager"], say=say)
+    started = prepare(plan, tools)
+    supervisor = Supervisor(plan.place.run_dir, Stopped().listen(), say)
+    say("starting " + ", ".join(service.title for service in started))
+    try:
+        start_all(supervisor, started, plan.last)
+        if not supervisor.stopped:
+            _announce(plan, began, seconds, say)
+        supervisor.watch(seconds)
+    finally:
+        good = all(status.state == "up" for status in supervisor.status.values())
+        say("stopping")
+        supervisor.stop_all()
+        say("everything that was started has ended")
     return 0 if good else 1
 
 

@@ -33,4 +33,5 @@ def up(config: Path, run_dir: Path | None, ports: dict[str, int], seconds: float
         ports = {name: port for name, port in ports.items() if name != "gpu-exporter"}
         notes.append(f"the GPU exporter is not started: {gpus.sentence}")
     place = Place((run_dir or run_folder("up")).resolve(), ports)
-    return launch.run(launch.Plan(place, config.resolve(), gpus, notes=notes), seconds)
+    with launch.locked(place.run_dir):
+        return launch.run(launch.Plan(place, config.resolve(), gpus, notes=notes), seconds)

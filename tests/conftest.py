@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import settings
@@ -41,9 +42,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         for name in marker.args:
             found = _resolve(name)
             if isinstance(found, str):
-                if REQUIRE_ALL:
-                    pytest.fail(f"needs {name}: {found}", pytrace=False)
-                pytest.skip(f"needs {name}: {found}")
+                _skip(f"needs {name}: {found}")
+
+
+def _skip(reason: str) -> NoReturn:
+    if REQUIRE_ALL:
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def skip() -> Callable[[str], NoReturn]:
+    """Return a function that skips the test for a reason that a full run must not have, where it fails instead."""
+    return _skip
 
 
 @pytest.fixture(scope="session")

@@ -41,7 +41,8 @@ def demo(run_dir: Path | None, ports: dict[str, int], seconds: float | None, sim
     if missing:
         raise InferwatchError(missing)
     place = Place((run_dir or run_folder("demo")).resolve(), ports)
-    return launch.run(plan(place, choose_gpus(simulate)), seconds)
+    with launch.locked(place.run_dir):
+        return launch.run(plan(place, choose_gpus(simulate)), seconds)
 
 
 def choose_gpus(simulate: int | None) -> Gpus:
@@ -60,7 +61,6 @@ def plan(place: Place, gpus: Gpus) -> launch.Plan:
     """
     config = place.file("demo.yml")
     try:
-        place.run_dir.mkdir(parents=True, exist_ok=True)
         config.write_text(_HEAD + yaml.safe_dump(configuration(place, gpus), sort_keys=False), encoding="utf-8")
     except OSError as error:
         raise InferwatchError(f"cannot write {config}: {error}; choose another folder with --run-dir") from None

@@ -1,11 +1,14 @@
 """The `inferwatch` command as a person runs it."""
 
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from stack import launch
 
 
 def inferwatch(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -66,3 +69,12 @@ def test_a_bad_duration_says_what_to_write() -> None:
     done = inferwatch("demo", "--for", "2 minutes")
     assert done.returncode == 2
     assert "write one such as 80ms, 2s or 1m30s" in done.stderr
+
+
+def test_a_second_run_in_the_same_folder_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "demo.yml").write_text("the running demo's own")
+    with launch.locked(tmp_path):
+        done = inferwatch("demo", "--free-ports", "--run-dir", str(tmp_path))
+    assert done.returncode == 1
+    assert f"another inferwatch (pid {os.getpid()}) runs in {tmp_path}" in done.stderr
+    assert (tmp_path / "demo.yml").read_text() == "the running demo's own"
