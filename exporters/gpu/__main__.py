@@ -39,7 +39,6 @@ def _main() -> int:
     fleet.start()
     server.start()
     signals.wait()
-    log.info("stopping")
     server.stop()
     fleet.stop()
     return 0

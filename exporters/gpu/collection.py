@@ -38,12 +38,10 @@ class Snapshot:
     """What one collection found.
 
     Attributes:
-        uuid: The GPU's identity.
         samples: What was found and passed its range check.
         runs: Each collector's run by its name.
     """
 
-    uuid: str
     samples: tuple[Sample, ...]
     runs: Mapping[str, CollectorRun]
 
@@ -126,7 +124,7 @@ class Collection:
             runs[name] = CollectorRun(success and len(self._errors) == errors, time.monotonic() - began)
         if self._errors and not self._samples:
             raise self._errors[-1]
-        return Snapshot(self.device.uuid, tuple(self._samples), runs)
+        return Snapshot(tuple(self._samples), runs)
 
     def _run_one(self, name: str, collect: "Collect") -> bool:
         try:
