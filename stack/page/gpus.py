@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exporters.gpu import metrics as gpu
+from inferwatch.config.consistency import OWN_NODE
 from prometheus import vocabulary as words
 from stack.page.figures import NO_FIGURE, Figure, finite, number, percent
 from stack.page.prometheus_api import Sample, Samples
@@ -21,7 +22,7 @@ HARMLESS = 0.02
 
 @dataclass(frozen=True)
 class GpuRow:
-    """What the page shows of one GPU."""
+    """What the page shows of one GPU, or, without an index, of a node whose exporter does not answer."""
 
     node: str
     index: str
@@ -36,13 +37,18 @@ class GpuRow:
 
 
 def read_gpus(samples: Samples) -> list[GpuRow]:
-    """Return one row per GPU that any exporter reports, by node and index."""
+    """Return one row per GPU that any exporter reports, by node and index, and one per node that does not answer.
+
+    The stack's own exporter may be absent, as on a machine without GPUs; those of other nodes are configured.
+    """
     seen: dict[tuple[str, str], str] = {}
     for name in (gpu.UP, words.GPU_UTILIZATION, words.GPU_MEMORY_USED):
         for one in samples.of(name):
             key = (one.labels.get("node", ""), one.labels.get("uuid", ""))
             seen[key] = seen.get(key) or one.labels.get("gpu", "")
     rows = [_row(node, uuid, index, samples) for (node, uuid), index in seen.items()]
+    silent = {one.labels.get("node", "") for one in samples.of(UP, job=GPU_JOB) if one.value == 0} - {"", OWN_NODE}
+    rows += [GpuRow(node, "", "", False, trouble="its exporter does not answer") for node in silent]
     return sorted(rows, key=lambda row: (row.node, len(row.index), row.index))
 
 
@@ -81,8 +87,9 @@ def _throttled(active: list[Sample], ratios: list[Sample]) -> Figure:
 
 def gpu_sentence(samples: Samples, rows: list[GpuRow]) -> str:
     """Say why no GPU is shown, or that those shown are simulated; empty when there is nothing to say."""
-    simulated = sum(row.simulated for row in rows)
-    if rows and simulated == len(rows):
+    found = [row for row in rows if row.index]
+    simulated = sum(row.simulated for row in found)
+    if found and simulated == len(found):
         return "All of these GPUs are simulated: their numbers are made up."
     if simulated:
         return f"{simulated} of these GPUs are simulated: their numbers are made up."

@@ -137,7 +137,7 @@ def _gpus(rows: Sequence[GpuRow], note: str) -> Markup:
 
 def _gpu(row: GpuRow) -> list[Content]:
     title = row.name if "imulated" in row.name or not row.simulated else f"{row.name} (simulated)".strip()
-    name = tag("strong", f"{row.node} / {row.index}" if row.node else row.index)
+    name = tag("strong", " / ".join(part for part in (row.node, row.index) if part))
     if title:
         name = join(name, tag("small", title))
     state = _state(row.trouble or "up", "bad" if row.trouble else "good")

@@ -87,8 +87,13 @@ def _alerts(alerts: tuple[Alert, ...]) -> tuple[Tone, str]:
 
 
 def _gpus(rows: tuple[GpuRow, ...]) -> tuple[Tone, str]:
-    lost = sum(bool(row.trouble) for row in rows)
-    return ("warn", f"{plural(lost, 'GPU')} cannot be read.") if lost else ("good", "")
+    lost = sum(bool(row.trouble and row.index) for row in rows)
+    silent = [row.node for row in rows if not row.index]
+    sentences = [f"{plural(lost, 'GPU')} cannot be read."] if lost else []
+    if silent:
+        exporters, verb = ("exporter", "does") if len(silent) == 1 else ("exporters", "do")
+        sentences.append(f"The GPU {exporters} of {_names(silent)} {verb} not answer.")
+    return ("warn" if sentences else "good"), " ".join(sentences)
 
 
 def _services(view: View) -> list[tuple[Tone, str]]:

@@ -154,6 +154,16 @@ def test_the_verdict_names_lost_gpus() -> None:
     assert verdict_of(FakePrometheus(samples=samples)) == "The target answers. No alert fires. 1 GPU cannot be read."
 
 
+def test_a_node_whose_exporter_does_not_answer_is_named() -> None:
+    down = [sample("up", 0, job="gpu", node=node, instance=node) for node in ("gpu-02", "local")]
+    fake = FakePrometheus(samples=[*target_samples("a"), *gpu_samples("0"), *down])
+    assert [(row.node, row.trouble) for row in snapshot_of(fake).gpus] == [
+        ("gpu-01", ""),
+        ("gpu-02", "its exporter does not answer"),
+    ]
+    assert verdict_of(fake) == "The target answers. No alert fires. The GPU exporter of gpu-02 does not answer."
+
+
 def test_gpus_are_in_the_order_of_their_index() -> None:
     fake = FakePrometheus(samples=[one for index in ("10", "9", "0") for one in gpu_samples(index)])
     assert [row.index for row in snapshot_of(fake).gpus] == ["0", "9", "10"]
