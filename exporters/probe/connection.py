@@ -23,6 +23,7 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.util.ssl_ import create_urllib3_context
 
 from exporters.probe.deadline import Deadline
+from exporters.probe.failures import ProbeError
 from inferwatch import __version__
 
 USER_AGENT = f"inferwatch-probe/{__version__}"
@@ -128,7 +129,7 @@ class _TimedConnection(HTTPConnection):
         self.recorder = recorder
 
     def _new_conn(self) -> socket.socket:
-        return self.recorder.dial(self._dns_host, self.port or self.default_port, self.socket_options or ())
+        return self.recorder.dial(self._dns_host.strip("[]"), self.port or self.default_port, self.socket_options or ())
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         # urllib3 would connect inside request(), and the connection would count as part of sending.
@@ -157,12 +158,13 @@ class _TimedTlsConnection(_TimedConnection, HTTPSConnection):
 
 
 class _TimedAdapter(HTTPAdapter):
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, context: ssl.SSLContext | None) -> None:
         self._recorder = recorder
+        self._context = context
         super().__init__(pool_connections=1, pool_maxsize=1, max_retries=0)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, ssl_context=tls_context(authorities()), **kwargs)
+        super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
 
     def cert_verify(self, *args: Any) -> None:
         """Leave the authorities to the context: requests would have them read again inside the TLS phase."""
@@ -182,7 +184,11 @@ def authorities() -> str:
 
 @lru_cache(maxsize=4)
 def tls_context(authorities_file: str) -> ssl.SSLContext:
-    """Return a context that trusts the authorities in a file; reading them takes longer than a handshake."""
+    """Return a context that trusts the authorities in a file; it is kept, for reading them outlasts a handshake.
+
+    Raises:
+        OSError: If the file holds no certificates that can be read.
+    """
     context = create_urllib3_context()
     context.verify_mode = ssl.CERT_REQUIRED
     context.check_hostname = True
@@ -190,11 +196,24 @@ def tls_context(authorities_file: str) -> ssl.SSLContext:
     return context
 
 
-def new_session(recorder: Recorder) -> requests.Session:
-    """Return a session for one request: no proxy and no .netrc of the environment, no cookies, no retries."""
+def _trust() -> ssl.SSLContext:
+    file = authorities()
+    try:
+        return tls_context(file)
+    except OSError:
+        advice = "correct REQUESTS_CA_BUNDLE (or SSL_CERT_FILE) or unset it"
+        raise ProbeError("tls", f"{file} holds no certificates of authorities that can be read; {advice}") from None
+
+
+def new_session(recorder: Recorder, *, tls: bool) -> requests.Session:
+    """Return a session for one request: no proxy and no .netrc of the environment, no cookies, no retries.
+
+    Raises:
+        ProbeError: If TLS is wanted and the certificates of the authorities cannot be read.
+    """
     session = requests.Session()
     session.trust_env = False
-    adapter = _TimedAdapter(recorder)
+    adapter = _TimedAdapter(recorder, _trust() if tls else None)
     session.mount("http://", adapter)
     session.mount("https://", adapter)
     session.headers.clear()

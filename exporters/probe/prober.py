@@ -147,6 +147,14 @@ class Prober:
                 self._inflight -= 1
 
     def _probe(self, plan: Plan) -> ProbeResult:
+        """Return the result of one probe, or of finding out its model; a fault of ours is the outcome `internal`."""
+        try:
+            return self._ask(plan)
+        except Exception:
+            log.exception("target %s, scenario %s: inferwatch failed", *plan.key)
+            return ProbeResult(*plan.key, plan.record.model_name, "internal", "inferwatch failed; its log says how")
+
+    def _ask(self, plan: Plan) -> ProbeResult:
         try:
             model = self._model(plan)
         except ProbeError as error:

@@ -104,7 +104,7 @@ def exchange(
         ProbeError: If no status came, with the outcome of the stage at which it failed.
     """
     deadline = recorder.deadline
-    with new_session(recorder) as session:
+    with new_session(recorder, tls=url.startswith("https:")) as session:
         try:
             response = session.request(
                 method,

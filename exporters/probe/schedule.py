@@ -18,7 +18,7 @@ Key = tuple[str, str]
 # Of the interval: enough that probes do not settle into step with a periodic job on the server.
 JITTER = 0.05
 # A fresh stack shows numbers soon; the spread keeps a hundred targets from being asked at once.
-FIRST_WITHIN_SECONDS = 5.0
+FIRST_WITHIN_SECONDS = 3.0
 _PREFIX = "probe/"
 
 

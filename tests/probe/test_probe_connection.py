@@ -209,3 +209,22 @@ def test_tightening_never_extends() -> None:
         assert 0 < deadline.remaining() <= 30
         deadline.tighten(0.01)
         assert deadline.remaining() <= 0.01
+
+
+def test_an_ipv6_address_is_connected_to_and_not_resolved(free_port: int) -> None:
+    result = probe(f"http://[::1]:{free_port}/v1")
+    assert result.outcome == "connect" and "dns" not in result.phases
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_authorities_that_cannot_be_read(
+    hostile: HostileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None
+) -> None:
+    bundle = tmp_path / "bundle.pem"
+    if content is not None:
+        bundle.write_text(content)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
+    result = probe("https://127.0.0.1:1/v1")
+    assert result.outcome == "tls"
+    assert f"{bundle} holds no certificates" in result.detail and "REQUESTS_CA_BUNDLE" in result.detail
+    assert probe(hostile.url("good")).outcome == "success"

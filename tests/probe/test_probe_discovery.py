@@ -65,7 +65,8 @@ def test_model_name_is_set_only_for_engines_without_their_own(name: str) -> None
 
 def test_engines_are_recognised_by_their_metrics(hostile: HostileServer) -> None:
     hostile.metrics.update(good=LLAMACPP, slow=VLLM)
-    in_force = config(hostile.metrics_url("good"), hostile.metrics_url("slow"))
+    by_name = hostile.metrics_url("slow").replace("127.0.0.1", "localhost")
+    in_force = config(hostile.metrics_url("good"), by_name)
     seen = EngineDiscovery()
     assert seen.engine_of(in_force.targets[0]) == "unknown"
     assert all("model_name" not in group["labels"] for group in groups(in_force, seen))

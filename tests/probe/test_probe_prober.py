@@ -182,3 +182,15 @@ def test_every_probe_of_many_threads_ends_in_one_outcome(hostile: HostileServer)
     for key in keys:
         series = state(prober, key)[1]
         assert (series.started, sum(series.outcomes.values())) == (4, 4)
+
+
+def test_a_fault_of_ours_is_an_outcome_too(hostile: HostileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr("exporters.probe.prober.run_probe", fault)
+    prober = Prober()
+    prober.apply(config(hostile.url("good"), "model: m"))
+    prober.run(KEY)
+    series = state(prober)[1]
+    assert (series.started, series.outcomes["internal"], prober.inflight()) == (1, 1, 0)

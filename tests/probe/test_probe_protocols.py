@@ -1,8 +1,10 @@
 """What each event of OpenAI's protocols says, and what is asked."""
 
 import json
+from itertools import pairwise
 
 import pytest
+from hostile_peer import END, FINISH, USAGE, contents, data, usage_chunk
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -144,3 +146,26 @@ def test_any_json_is_an_event_or_a_format_error(value: object, api: str) -> None
     except StreamFormatError:
         return
     assert (event.channel is None) == (event.text == "")
+
+
+WHOLE = b"".join(
+    [
+        b": ping\n\n",
+        *contents(("é", "漢字", "🙂", "a\u2028b"), "reasoning"),
+        *contents(("one", " two")),
+        FINISH,
+        data(usage_chunk(USAGE)),
+        END,
+    ]
+)
+
+
+@given(cuts=st.lists(st.integers(0, len(WHOLE)), max_size=20), line_end=st.sampled_from([b"\n", b"\r\n", b"\r"]))
+def test_any_cut_of_a_stream_gives_the_same_events(cuts: list[int], line_end: bytes) -> None:
+    expected = PROTOCOLS["openai-chat"].decoder().feed(WHOLE)
+    assert "".join(event.text for event in expected) == "é漢字🙂a\u2028bone two" and expected[-1].done
+    stream = WHOLE.replace(b"\n", line_end)
+    decoder = PROTOCOLS["openai-chat"].decoder()
+    edges = [0, *sorted(cuts), len(stream)]
+    events = [event for start, end in pairwise(edges) for event in decoder.feed(stream[start:end])]
+    assert events + decoder.flush() == expected
