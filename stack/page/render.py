@@ -52,7 +52,7 @@ def fragment(view: View) -> Markup:
     if snapshot is not None:
         parts.append(_alerts(verdict.firing(snapshot.alerts or ()), view))
         if not snapshot.unreachable:
-            parts += [_targets(snapshot.targets), _gpus(snapshot.gpus, snapshot.gpu_note)]
+            parts += [_targets(snapshot.targets, snapshot.configured), _gpus(snapshot.gpus, snapshot.gpu_note)]
     parts += [_services(view.services), _notifications(view), _footer(view)]
     return join(*parts)
 
@@ -110,10 +110,12 @@ def _alert(alert: Alert, view: View) -> Markup:
     )
 
 
-def _targets(rows: Sequence[TargetRow]) -> Markup:
+def _targets(rows: Sequence[TargetRow], configured: bool) -> Markup:
     title = tag("h2", "Targets")
     if not rows:
         hint = "Add one under targets: in inferwatch.yml; the file is read again when it changes."
+        if not configured:
+            hint = "The probe exporter, which knows them, has not been scraped lately."
         return join(title, tag("p", hint, class_="note"))
     heads = ("Target", "State", "TTFT", "TPOT", "Queue", "Tokens/s", "Cost per 1M tokens", "Last probe", "Engine")
     return join(title, _table(heads, [_target(row) for row in rows]))

@@ -20,13 +20,15 @@ class Snapshot:
     Attributes:
         at: When, by this machine's clock.
         unreachable: Why Prometheus said nothing, or empty.
-        alerts: Firing, pending and silenced ones; None where neither Prometheus nor Alertmanager answers.
+        configured: Whether the probe exporter's configuration was read, so that no targets means none.
+        alerts: Firing, pending and held-back ones; None where neither Prometheus nor Alertmanager answers.
         gpu_note: Why no GPU is shown, or that they are simulated.
         configuration: A sentence when inferwatch.yml is not in force as it stands.
     """
 
     at: float
     unreachable: str = ""
+    configured: bool = False
     targets: tuple[TargetRow, ...] = ()
     gpus: tuple[GpuRow, ...] = ()
     alerts: tuple[Alert, ...] | None = None
@@ -67,6 +69,7 @@ def read_snapshot(prometheus: Prometheus, alertmanager_url: str | None, now: flo
     found = read_gpus(samples)
     snapshot = Snapshot(
         now,
+        configured=bool(samples.of(probe.TARGETS_CONFIGURED)),
         targets=tuple(read_targets(samples, failures, lately)),
         gpus=tuple(found),
         alerts=tuple(alerts),
@@ -76,7 +79,7 @@ def read_snapshot(prometheus: Prometheus, alertmanager_url: str | None, now: flo
     return _with_held_back(snapshot, alertmanager_url)
 
 
-CONFIGURATION = (probe.CONFIG_RELOAD_SUCCESSFUL, probe.CONFIG_FROM_STATE)
+CONFIGURATION = (probe.TARGETS_CONFIGURED, probe.CONFIG_RELOAD_SUCCESSFUL, probe.CONFIG_FROM_STATE)
 
 
 def _configuration(samples: Samples) -> str:

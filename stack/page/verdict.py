@@ -6,8 +6,7 @@ from typing import Literal
 from stack.page.figures import plural
 from stack.page.gpus import GpuRow
 from stack.page.prometheus_api import Alert
-from stack.page.snapshot import View
-from stack.page.targets import TargetRow
+from stack.page.snapshot import Snapshot, View
 
 Tone = Literal["good", "warn", "bad", "unknown"]
 HELD_BACK = ("silenced", "inhibited")
@@ -42,22 +41,22 @@ def judge(view: View) -> Verdict:
         if snapshot.alerts is not None:
             parts.append(_alerts(snapshot.alerts))
     else:
-        parts = [_targets(snapshot.targets), _alerts(snapshot.alerts or ()), _gpus(snapshot.gpus)]
+        parts = [_targets(snapshot), _alerts(snapshot.alerts or ()), _gpus(snapshot.gpus)]
     parts += _services(view)
     tone = max((tone for tone, _ in parts), key=_WORST.index)
     return Verdict(tone, " ".join(text for _, text in parts if text))
 
 
-def _targets(rows: tuple[TargetRow, ...]) -> tuple[Tone, str]:
+def _targets(snapshot: Snapshot) -> tuple[Tone, str]:
+    rows = snapshot.targets
     if not rows:
-        return "unknown", "No target is configured."
+        return "unknown", "No target is configured." if snapshot.configured else "Which targets there are is not known."
     failing = [row.name for row in rows if row.state == "fails"]
     unknown = [row.name for row in rows if row.state == "unknown"]
     waiting = [row.name for row in rows if row.state == "waits"]
     sentences = []
     if failing:
-        verb = "does" if len(failing) == 1 else "do"
-        sentences.append(f"{_of(len(failing), len(rows))} {verb} not answer: {_names(failing)}.")
+        sentences.append(f"{_fail(len(failing), len(rows))}: {_names(failing)}.")
     if unknown:
         sentences.append(f"The state of {_names(unknown)} is unknown.")
     if waiting:
@@ -104,6 +103,12 @@ def _services(view: View) -> list[tuple[Tone, str]]:
     if view.troubles:
         parts.append(("warn", ""))
     return parts
+
+
+def _fail(count: int, total: int) -> str:
+    if count == total > 1:
+        return f"None of the {total} targets answers"
+    return f"{_of(count, total)} {'does' if count == 1 else 'do'} not answer"
 
 
 def _of(count: int, total: int) -> str:

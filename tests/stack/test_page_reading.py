@@ -200,7 +200,12 @@ def test_verdicts() -> None:
     assert verdict_of(firing) == "All 2 targets answer. 1 alert fires."
     pending = FakePrometheus(samples=two, alerts=[alert("X", state="pending")])
     assert verdict_of(pending) == "All 2 targets answer. No alert fires, 1 is pending."
-    assert verdict_of(FakePrometheus()) == "No target is configured. No alert fires."
+    unread = FakePrometheus()
+    assert verdict_of(unread) == "Which targets there are is not known. No alert fires."
+    empty = FakePrometheus(samples=[sample(probe.TARGETS_CONFIGURED, 0)])
+    assert verdict_of(empty) == "No target is configured. No alert fires."
+    both_fail = [*target_samples("a", success=False), *target_samples("b", success=False)]
+    assert verdict_of(FakePrometheus(samples=both_fail)).startswith("None of the 2 targets answers: a and b.")
     one_fails = FakePrometheus(samples=[*target_samples("a"), *target_samples("b", success=False)])
     assert verdict_of(one_fails) == "1 of 2 targets does not answer: b. No alert fires."
 
