@@ -107,7 +107,8 @@ def _queue() -> Alert:
         summary="Requests queue at {{ $labels.target }}",
         description=(
             f"On average {{{{ $value | humanize }}}} requests of {_WHERE} wait to be scheduled, more than run, "
-            "and the queue has not been empty for five minutes. Likely: more load than this many replicas can serve, long prompts, or a replica that is stuck."
+            "and the queue has not been empty for five minutes. Likely: more load than "
+            "this many replicas can serve, long prompts, or a replica that is stuck."
         ),
     )
 

@@ -18,7 +18,7 @@ _REASON = looked_up(
 )
 _SERVES = (
     f"{{{{ range printf \"max by (target) ({probe.TARGET_GPU_INFO}{{node='%s', gpu='%s'}})\" $labels.node $labels.gpu "
-    "| query }} It serves {{ .Labels.target }}.{{ end }}"
+    "| query | sortByLabel `target` }} It serves {{ .Labels.target }}.{{ end }}"
 )
 _GPU = "GPU {{ $labels.gpu }} of {{ $labels.node }} ({{ $labels.uuid }})"
 
