@@ -11,6 +11,7 @@ from stack.check.reach import speaks_tls
 
 SHOWN_MODELS = 5
 LLAMACPP = "llamacpp"
+JSON = {"Accept": "application/json"}
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,27 @@ class Served:
 def check_endpoint(target: Target, headers: Mapping[str, str]) -> list[Finding]:
     """Ask for the models and judge the answer; the server is known to accept connections."""
     try:
-        answer = get(f"{target.url}/models", {"Accept": "application/json", **headers})
+        answer = get(f"{target.url}/models", {**JSON, **headers})
     except ProbeError as error:
         return [_no_answer(target, error)]
     served = _served(answer) if answer.status == 200 else None
     if served is None:
         return [_unfit(target, headers, answer)]
-    access = "the server takes the key" if headers else "the server asks for no key"
-    return [ok("auth", access), ok("api", f"{target.url}/models answers"), _model(target, served)]
+    return [_access(target, headers), ok("api", f"{target.url}/models answers"), _model(target, served)]
+
+
+def _access(target: Target, headers: Mapping[str, str]) -> Finding:
+    """Say what the answer means for the key: some servers guard everything but their list of models."""
+    if not headers:
+        return ok("auth", "/models asks for no key")
+    try:
+        public = get(f"{target.url}/models", JSON).status == 200
+    except ProbeError:
+        public = False
+    if public:
+        text = "/models answers without a key too, so that only a probe tells whether the key is right"
+        return ok("auth", text, f"inferwatch probe {target.name}")
+    return ok("auth", "the server takes the key")
 
 
 def _served(answer: Answer) -> Served | None:
@@ -83,7 +97,7 @@ def _with_version(target: Target, headers: Mapping[str, str]) -> str:
         return ""
     url = f"{target.url}/v1"
     try:
-        answer = get(f"{url}/models", {"Accept": "application/json", **headers})
+        answer = get(f"{url}/models", {**JSON, **headers})
     except ProbeError:
         return ""
     # Behind a key the list cannot be seen, but an API that asks for one is there.

@@ -24,6 +24,14 @@ def test_a_key_that_is_taken_and_one_that_is_refused(monkeypatch: pytest.MonkeyP
     assert (one(refused, "auth").level, one(refused, "auth").text) == ("fail", "the server refuses the key (401)")
 
 
+def test_a_key_that_the_list_of_models_does_not_need_is_not_called_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("T_KEY", "sk-wrong")
+    with serving(Server({"/v1/models": models("m")}, key=SECRET, open_paths=("/v1/models",))) as server:
+        finding = one(found(server, "auth: {bearer_env: T_KEY}"), "auth")
+    assert "only a probe tells whether the key is right" in finding.text
+    assert finding.todo == "inferwatch probe t"
+
+
 def test_a_secret_that_cannot_be_read(tmp_path: Path) -> None:
     with serving(Server({"/v1/models": models("m")})) as server:
         findings = found(server, f"auth: {{bearer_file: {tmp_path}/none}}")
