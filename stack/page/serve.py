@@ -23,6 +23,7 @@ from stack.page.snapshot import Snapshot, View, read_snapshot
 
 log = logging.getLogger(__name__)
 REFRESH_SECONDS = 5.0
+STOP_SECONDS = 2.0
 JSON_TYPE = "application/json"
 
 
@@ -74,7 +75,8 @@ class StartPage:
         self._stop.set()
         self._server.stop()
         for thread in self._threads:
-            thread.join()
+            # One that waits for a silent server is left behind; it is a daemon.
+            thread.join(STOP_SECONDS)
 
     def view(self) -> View:
         """Return what the page shows now."""
