@@ -37,7 +37,7 @@ class Stack:
         figures: What was measured, for the summary.
     """
 
-    env: Mapping[str, str]
+    env: dict[str, str]
     project: str
     override: Path
     config: Path

@@ -4,7 +4,8 @@ import json
 import time
 
 import yaml
-from commands import wait_until
+from commands import CHECKOUT, wait_until
+from forward import forwarding
 from stack_under_test import Stack
 
 from exporters.gpu import metrics as gpu
@@ -96,6 +97,22 @@ def test_a_stopped_model_server_reaches_the_receiver(stack: Stack) -> None:
     wanted = {"TargetDown", "ProbeFailing"}
     took = wait_until("an alert at the receiver", lambda: wanted & stack.notified(), 300)
     stack.figures["from stopping the model server to the alert at the receiver"] = f"{took:.0f} s"
+
+
+def test_a_server_on_the_host_is_watched_without_editing_anything(stack: Stack) -> None:
+    stack.compose("start", "demo-server")
+    networks = stack.containers()["demo-server"]["NetworkSettings"]["Networks"]
+    server = (next(iter(networks.values()))["IPAddress"], 8080)
+    # What host.docker.internal stands for; other machines do not reach it.
+    bridge = stack.docker("network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}").strip()
+    with forwarding(bridge, server) as port:
+        url = f"http://host.docker.internal:{port}/v1"
+        stack.env |= {"INFERWATCH_TARGET_URL": url, "INFERWATCH_CONFIG_DIR": str(CHECKOUT / "config")}
+        stack.compose("up", "--detach", "--no-build", "--wait", "probe-exporter")
+        took = wait_until("the engine", lambda: "default" in stack.query('up{job="llm-engine"} == 1'), 60)
+        probed = f'{probe.REQUESTS.name}{{outcome="success"}} > 0'
+        wait_until("a probe", lambda: "default" in stack.query(probed), 120)
+    stack.figures["from INFERWATCH_TARGET_URL to the server on the host scraped"] = f"{took:.0f} s"
 
 
 def test_down_leaves_nothing(stack: Stack) -> None:
