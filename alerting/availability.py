@@ -7,6 +7,7 @@ from prometheus.promql import aggregate, block, configured, increase, selector
 TARGET = ("target",)
 PROBED = ("target", "scenario")
 ENGINE_UP = 'up{job="llm-engine"}'
+PAST_OUTAGE = 'ALERTS{alertname="TargetDown", alertstate="firing"}'
 CANNOT_CONNECT = "dns|connect|tls"
 FAILED = "!~success|tainted"
 # A probe that succeeded this recently shows that a target answers, whatever its metrics do.
@@ -65,13 +66,17 @@ def _engine_targets_gone() -> Alert:
 
 
 def _probe_failing() -> Alert:
-    series = probe.PROBE
-    failed = aggregate("sum", series, increase(probe.REQUESTS, "5m", outcome=FAILED))
-    ended = aggregate("sum", series, increase(probe.REQUESTS, "5m", outcome="!=tainted"))
-    often = f"{failed}\n/ ({ended} > 0)\n> 0.5\nand\n{failed} > 2.5"
+    # Without model_name: it is empty until a server has told its model, and such series end when it does.
+    failed = aggregate("sum", PROBED, increase(probe.REQUESTS, "5m", outcome=FAILED))
+    ended = aggregate("sum", PROBED, increase(probe.REQUESTS, "5m", outcome="!=tainted"))
+    # After an outage the window still holds its failures: TargetDown told of them, and the target answers again.
+    over = (
+        f"max_over_time({PAST_OUTAGE}[6m])\nand on (target)\n{aggregate('max', TARGET, str(probe.LAST_SUCCESS))} == 1"
+    )
+    often = f"{failed}\n/ ({ended} > 0)\n> 0.5\nand\n{failed} > 2.5\nunless on (target)\n{block(over)}"
     # Probes that run every few minutes or more seldom: none has succeeded, and it was more than one.
-    none = aggregate("max", series, f"max_over_time({probe.LAST_SUCCESS}[15m])")
-    twice = aggregate("sum", series, increase(probe.REQUESTS, "2h", outcome=FAILED))
+    none = aggregate("max", PROBED, f"max_over_time({probe.LAST_SUCCESS}[15m])")
+    twice = aggregate("sum", PROBED, increase(probe.REQUESTS, "2h", outcome=FAILED))
     seldom = f"1 + ({none} == 0)\nand\n{twice} > 1.5"
     return Alert(
         "ProbeFailing",
@@ -81,8 +86,8 @@ def _probe_failing() -> Alert:
         family="availability",
         summary="{{ $labels.target }} fails its probes ({{ $labels.scenario }})",
         description=(
-            "{{ $value | humanizePercentage }} of the last probes of {{ $labels.target }} ({{ $labels.scenario }}, "
-            "model {{ $labels.model_name }}) failed; more than half is an outage. Most frequent outcome: "
+            "{{ $value | humanizePercentage }} of the last probes of {{ $labels.target }} ({{ $labels.scenario }}) failed; "
+            "more than half is an outage. Most frequent outcome: "
             + looked_up(
                 f"topk(1, sum by (outcome) (increase({probe.REQUESTS}{{{_FAILED_OF}, scenario='%s'}}[15m])))",
                 "target",

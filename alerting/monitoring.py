@@ -16,7 +16,7 @@ RELOADS = (
     "prometheus_config_last_reload_successful",
     "alertmanager_config_last_reload_successful",
 )
-FOREIGN_METRICS = ("up", RULE_FAILURES, *STORAGE_FAILURES, *RELOADS[1:])
+FOREIGN_METRICS = ("up", "ALERTS", RULE_FAILURES, *STORAGE_FAILURES, *RELOADS[1:])
 
 
 def _exporter_down() -> Alert:

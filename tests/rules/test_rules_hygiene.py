@@ -151,7 +151,7 @@ def test_every_alert_says_what_it_means_and_where_to_go_on(alert: Rule):
 LABELS = {
     "TargetDown": {"target"},
     "EngineTargetsGone": {"target"},
-    "ProbeFailing": {"target", "scenario", "model_name"},
+    "ProbeFailing": {"target", "scenario"},
     "ProbeStale": {"target", "scenario"},
     "TTFTHigh": {"target", "scenario", "model_name", "inference_engine"},
     "TPOTHigh": {"target", "scenario", "model_name", "inference_engine"},
