@@ -13,6 +13,7 @@ HELD_BACK = ("silenced", "inhibited")
 SEVERITIES = ("page", "ticket", "info")
 _WORST: tuple[Tone, ...] = ("good", "unknown", "warn", "bad")
 HIGHEST_NAMED = 3
+PROMETHEUS = "prometheus"
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ def _gpus(rows: tuple[GpuRow, ...]) -> tuple[Tone, str]:
 
 
 def _services(view: View) -> list[tuple[Tone, str]]:
-    down = [one.title for one in view.services if one.state == "down"]
+    said = PROMETHEUS if view.present and view.present.unreachable else None
+    down = [one.title for one in view.services if one.state == "down" and one.name != said]
     parts: list[tuple[Tone, str]] = []
     if down:
         parts.append(("warn", f"{_names(down)} {'is' if len(down) == 1 else 'are'} down."))
