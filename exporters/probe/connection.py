@@ -26,6 +26,7 @@ from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError
 from inferwatch import __version__
 
+NET_SECONDS = 5.0
 USER_AGENT = f"inferwatch-probe/{__version__}"
 Address = tuple[Any, ...]
 
@@ -99,6 +100,8 @@ class Recorder:
                 sock.close()
                 failed = error
             else:
+                # From here on the deadline interrupts; the timeout of a single read is the net below it.
+                sock.settimeout(self.deadline.remaining() + NET_SECONDS)
                 return sock
         raise failed
 

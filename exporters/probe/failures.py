@@ -1,6 +1,7 @@
 """How a probe fails: an outcome of the closed set and a sentence for the person on call, without secrets or answers."""
 
 import errno
+import http.client
 import os
 import socket
 import ssl
@@ -62,6 +63,8 @@ def failure_at(stage: str, host: str, error: BaseException | None, timed_out_aft
                 "ttft_timeout", f"{host} took the request and answered nothing within {timed_out_after:g} s"
             )
         return ProbeError(outcome, f"{words} within {timed_out_after:g} s; {_ADVICE[stage]}")
+    if error is not None and any(_is_no_http(inner) for inner in _chain(error)):
+        return ProbeError("not_stream", f"{host} does not answer in HTTP; check the port in url:, and http or https")
     reason = f": {cause(error)}" if error is not None else ""
     if outcome is None:
         return ProbeError("connection_lost", f"{words}{reason}")
@@ -82,6 +85,11 @@ def cause(error: BaseException) -> str:
         if isinstance(inner, OSError) and isinstance(inner.errno, int) and inner.errno in errno.errorcode:
             return os.strerror(inner.errno).lower()
     return "closed early" if error.args else type(error).__name__
+
+
+def _is_no_http(error: BaseException) -> bool:
+    # RemoteDisconnected is a BadStatusLine to http.client, though nothing was answered.
+    return isinstance(error, http.client.HTTPException) and not isinstance(error, http.client.RemoteDisconnected)
 
 
 def _chain(error: BaseException) -> list[BaseException]:

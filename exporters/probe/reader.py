@@ -10,10 +10,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import requests
+from urllib3.exceptions import DecodeError
 
-from exporters.probe.connection import Recorder, new_session
+from exporters.probe.connection import NET_SECONDS, Recorder, new_session
 from exporters.probe.deadline import Deadline
-from exporters.probe.failures import ProbeError, cause, failure_at, failure_of_status
+from exporters.probe.failures import ProbeError, StreamFormatError, cause, failure_at, failure_of_status
 from exporters.probe.protocols.base import error_identifier
 
 READ_SIZE = 1 << 16
@@ -57,12 +58,15 @@ class Exchange:
         Raises:
             TooLargeError: Past `largest` bytes.
             ConnectionLostError: If the connection broke, which is also how a deadline ends a read.
+            StreamFormatError: If the body is compressed, though that was refused, and cannot be decompressed.
         """
         raw: Any = self.response.raw
         total = 0
         while True:
             try:
                 data = raw.read1(READ_SIZE, decode_content=True)
+            except DecodeError:
+                raise StreamFormatError("its compression cannot be undone") from None
             except Exception as error:  # noqa: BLE001 - urllib3, http.client, ssl and zlib raise their own kinds here
                 raise ConnectionLostError(cause(error)) from None
             at = time.perf_counter()
@@ -83,7 +87,7 @@ class Exchange:
         """Return the body as JSON if it is short, whole and JSON, else None."""
         try:
             return json.loads(self.body(LARGEST_ERROR_BODY))
-        except (ValueError, RecursionError, TooLargeError, ConnectionLostError):
+        except (ValueError, RecursionError, TooLargeError, ConnectionLostError, StreamFormatError):
             return None
 
     def check_status(self) -> None:
@@ -113,8 +117,7 @@ def exchange(
                 data=body,
                 stream=True,
                 allow_redirects=False,
-                # The deadline interrupts; this is the net below it.
-                timeout=deadline.remaining() + 5,
+                timeout=deadline.remaining() + NET_SECONDS,
             )
         except Exception as error:  # noqa: BLE001 - requests passes on what urllib3, http.client and ssl raise
             raise _failure(url, recorder, error) from None
@@ -142,8 +145,8 @@ def get(url: str, headers: Mapping[str, str], timeout: float, largest: int) -> b
         answer.check_status()
         try:
             return answer.body(largest)
-        except TooLargeError as error:
-            raise ProbeError("not_stream", f"the answer of {urlsplit(url).netloc} does not end: {error}") from None
+        except (TooLargeError, StreamFormatError) as error:
+            raise ProbeError("not_stream", f"the answer of {urlsplit(url).netloc} cannot be read: {error}") from None
         except ConnectionLostError as error:
             if deadline.passed:
                 raise ProbeError("deadline", f"the answer was not complete within {timeout:g} s") from None

@@ -179,6 +179,27 @@ def endless_line(peer: Peer) -> None:
 
 
 @behaviour
+def no_http(peer: Peer) -> None:
+    peer.sock.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+
+@behaviour
+def bad_gzip(peer: Peer) -> None:
+    peer.head("200 OK", "text/event-stream", "Content-Encoding: gzip")
+    stream(peer, b"this is not gzip")
+    peer.end()
+
+
+@behaviour
+def endless_error(peer: Peer) -> None:
+    """A status that says it all, with a body that does not end."""
+    peer.head("503 Service Unavailable", "text/plain")
+    while True:
+        peer.wait(0)
+        peer.send(b"x" * 65536)
+
+
+@behaviour
 def html(peer: Peer) -> None:
     peer.plain("200 OK", "text/html; charset=utf-8", "<html>please log in</html>")
 

@@ -1,5 +1,7 @@
 """Behaviours that a probe must count as a success, each odd in its own way."""
 
+import zlib
+
 from hostile_peer import (
     END,
     FINISH,
@@ -226,4 +228,15 @@ def one_event(peer: Peer) -> None:
     peer.head()
     usage = USAGE | {"completion_tokens": 12}
     stream(peer, *contents(("all of it",)), FINISH, data(usage_chunk(usage)), END)
+    peer.end()
+
+
+@behaviour
+def gzipped(peer: Peer) -> None:
+    """Compressed though the client refused it, each event flushed."""
+    peer.head("200 OK", "text/event-stream", "Content-Encoding: gzip")
+    packer = zlib.compressobj(wbits=31)
+    for piece in (*contents(), FINISH, data(usage_chunk(USAGE)), END):
+        stream(peer, packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH))
+    peer.send(packer.flush())
     peer.end()
