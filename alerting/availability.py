@@ -86,8 +86,8 @@ def _probe_failing() -> Alert:
         family="availability",
         summary="{{ $labels.target }} fails its probes ({{ $labels.scenario }})",
         description=(
-            "{{ $value | humanizePercentage }} of the last probes of {{ $labels.target }} ({{ $labels.scenario }}) failed; "
-            "more than half is an outage. Most frequent outcome: "
+            "{{ $value | humanizePercentage }} of the last probes of {{ $labels.target }} ({{ $labels.scenario }}) "
+            "failed; more than half is an outage. Most frequent outcome: "
             + looked_up(
                 f"topk(1, sum by (outcome) (increase({probe.REQUESTS}{{{_FAILED_OF}, scenario='%s'}}[15m])))",
                 "target",

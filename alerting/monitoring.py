@@ -62,14 +62,18 @@ def _not_storing() -> Alert:
     failures = "\nor\n".join(f"increase({name}[15m]) > 0" for name in STORAGE_FAILURES)
     return Alert(
         "PrometheusNotStoring",
-        # On a full disk no sample is stored, not even of the failure; what remains to be seen is that nothing is there.
-        expr=f'absent(up{{job="prometheus"}})\nor\n{failures}',
+        # On a full disk no sample is stored, not even of the failure: what remains to be seen is that the newest sample
+        # is old, and after five minutes that there is none.
+        expr=(
+            'time() - max by (job) (timestamp(up{job="prometheus"})) > 90\nor\n'
+            f'absent(up{{job="prometheus"}})\nor\n{failures}'
+        ),
         wait="1m",
         severity="page",
         family="monitoring",
         summary="Prometheus does not store what it scrapes",
         description=(
-            "Prometheus has failed to write its data, or has stored nothing for five minutes: every other alert is "
+            "Prometheus has failed to write its data, or has stored nothing for 90 seconds: every other alert is "
             "blind and may look resolved. Likely: the disk under its data folder is full, read-only or broken."
         ),
     )
