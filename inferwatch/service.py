@@ -2,10 +2,10 @@
 
 import argparse
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable
-from queue import SimpleQueue
 from types import FrameType
 
 from inferwatch import __version__, logs
@@ -44,20 +44,21 @@ class Signals:
     """
 
     def __init__(self, on_hangup: Callable[[], None] | None = None) -> None:
-        # A SimpleQueue may be put to while the same thread waits in it; an Event's lock would be taken twice.
-        self._received: SimpleQueue[int] = SimpleQueue()
         self._on_hangup = on_hangup
-        self._before = {number: signal.signal(number, self._handle) for number in (signal.SIGTERM, signal.SIGINT)}
+        # Python runs a handler between two bytecodes, so a signal that comes just before a blocking call would be
+        # noticed only after it. What the interpreter writes to a pipe cannot be missed.
+        self._received, writing = os.pipe()
+        os.set_blocking(writing, False)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        self._before = {number: signal.signal(number, _noticed) for number in (signal.SIGTERM, signal.SIGINT)}
         if on_hangup is not None:
-            signal.signal(signal.SIGHUP, self._handle)
-
-    def _handle(self, number: int, _: FrameType | None) -> None:
-        self._received.put(number)
+            signal.signal(signal.SIGHUP, _noticed)
 
     def wait(self) -> None:
         """Block until SIGTERM or SIGINT, answering each SIGHUP on the way; a second one then ends the process."""
-        while (number := self._received.get()) == signal.SIGHUP:
-            self._hang_up()
+        while (number := os.read(self._received, 1)[0]) not in self._before:
+            if number == signal.SIGHUP:
+                self._hang_up()
         log.info("stopping, since %s was received", signal.Signals(number).name)
         for again, handler in self._before.items():
             signal.signal(again, signal.SIG_DFL if handler is None else handler)
@@ -69,6 +70,10 @@ class Signals:
             self._on_hangup()
         except Exception:
             log.exception("what SIGHUP asked for failed; this process goes on as before")
+
+
+def _noticed(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing: that the signal has a handler makes the interpreter write it to the pipe."""
 
 
 def run(main: Callable[[], int]) -> None:

@@ -40,7 +40,11 @@ def test_a_wrong_flag_is_a_usage_error(flag, capsys):
 def started(body: str) -> subprocess.Popen:
     """Start a process that runs `body` as a service and has said that it is ready."""
     process = subprocess.Popen(
-        [sys.executable, "-c", f"from inferwatch import logs, service\nlogs.configure()\n{body}"],
+        [
+            sys.executable,
+            "-c",
+            f"import signal, threading\nfrom inferwatch import logs, service\nlogs.configure()\n{body}",
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -86,14 +90,36 @@ def test_a_reload_that_fails_is_logged_and_the_service_goes_on():
 
 
 def test_a_second_stop_signal_ends_a_service_that_hangs():
-    process = started(
-        WAITING.replace('print("stopped", flush=True)', 'print("hangs", flush=True); signals._received.get()')
-    )
+    process = started(WAITING.replace('print("stopped", flush=True)', 'print("hangs", flush=True); signal.pause()'))
     process.terminate()
     assert process.stdout.readline() == "hangs\n"
     process.terminate()
     process.communicate(timeout=DEADLINE)
     assert process.returncode == -signal.SIGTERM
+
+
+def test_a_signal_that_another_thread_gets_is_not_missed():
+    # The kernel may hand a signal to any thread; a main thread that waits for a lock would then not notice it.
+    body = """
+signals = service.Signals()
+stat = f"/proc/self/task/{threading.get_native_id()}/stat"
+
+def sleeps():
+    return open(stat).read().rpartition(")")[2].split()[0] == "S"
+
+def signalled():
+    # Asleep a hundred times in a row while nothing else runs: the main thread waits, and not for the interpreter.
+    while not all(sleeps() for _ in range(100)):
+        pass
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+print("ready", flush=True)
+threading.Thread(target=signalled).start()
+signals.wait()
+"""
+    process = started(body)
+    process.communicate(timeout=DEADLINE)
+    assert process.returncode == 0
 
 
 def test_run_exits_with_the_code_of_main():
