@@ -8,7 +8,7 @@ import importlib.metadata
 import os
 import signal
 import sys
-import threading
+import time
 from pathlib import Path
 
 from inferwatch.errors import InferwatchError
@@ -75,7 +75,9 @@ def main() -> None:
     params.ui = False
     server = xllamacpp.Server(params)
     print(f"llama.cpp serves {MODEL_NAME} on {server.listening_address}", flush=True)
-    threading.Event().wait()
+    # A signal that another thread gets is noticed only when this one wakes.
+    while True:
+        time.sleep(0.5)
 
 
 if __name__ == "__main__":
