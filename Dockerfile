@@ -25,7 +25,6 @@ COPY inferwatch /opt/inferwatch/app/inferwatch
 COPY exporters /opt/inferwatch/app/exporters
 COPY engines /opt/inferwatch/app/engines
 COPY prometheus /opt/inferwatch/app/prometheus
-COPY alerting /opt/inferwatch/app/alerting
 COPY stack /opt/inferwatch/app/stack
 # The root is read-only at run time, so bytecode is made now; it is trusted without a look at the sources' times.
 RUN chmod 0755 /opt/inferwatch/bin/* \

@@ -92,5 +92,18 @@ def test_hosts_that_prometheus_and_alertmanager_name_are_services() -> None:
         assert hosts <= known, file
 
 
+def test_the_document_names_every_service_and_volume_and_where_the_password_is() -> None:
+    text = (CHECKOUT / "docs" / "docker.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z-]+)`", text))
+    assert set(services()) | set(document()["volumes"]) <= named
+    file = services()["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD__FILE"]
+    for place in ("docs/docker.md", "README.md"):
+        assert f"docker compose exec grafana cat {file}" in (CHECKOUT / place).read_text(encoding="utf-8")
+
+
+def test_keys_beside_the_configuration_stay_out_of_git() -> None:
+    assert "/config/secrets/" in (CHECKOUT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+
 def test_the_project_has_a_name_of_its_own() -> None:
     assert document()["name"] == "inferwatch"
