@@ -12,6 +12,7 @@ from pathlib import Path
 from inferwatch.errors import InferwatchError
 from stack import ports, runconfig, services
 from stack.debs import Say
+from stack.disk import DiskWatch
 from stack.gpus import Gpus
 from stack.services import CONTAINER_ADDRESSES, NEVER_HERE, Place
 from stack.supervisor import Service, Stopped, Supervisor
@@ -90,9 +91,11 @@ def run(plan: Plan, seconds: float | None, say: Say = print) -> int:
         start_all(supervisor, started, plan.last)
         if not supervisor.stopped:
             _announce(plan, began, seconds, say)
-        supervisor.watch(seconds)
+        supervisor.watch(seconds, DiskWatch(plan.place.run_dir, say).look)
     finally:
-        good = all(status.state == "up" for status in supervisor.status.values())
+        states = {status.state for status in supervisor.status.values()}
+        # Whoever ends it early need not wait for what was still starting.
+        good = "ended" not in states and (bool(supervisor.stopped) or "starting" not in states)
         say("stopping")
         supervisor.stop_all()
         say("everything that was started has ended")

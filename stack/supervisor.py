@@ -172,11 +172,12 @@ class Supervisor:
         for line in last:
             self._say(f"    {line}")
 
-    def watch(self, seconds: float | None = None) -> None:
-        """Watch the services until the time is over or a signal comes."""
+    def watch(self, seconds: float | None = None, look: Callable[[], None] = lambda: None) -> None:
+        """Watch the services until the time is over or a signal comes; `look` is called each time round."""
         deadline = time.monotonic() + seconds if seconds is not None else None
         while not self.stopped and (deadline is None or time.monotonic() < deadline):
             self.check()
+            look()
             time.sleep(_POLL_SECONDS)
 
     def stop(self, name: str, grace: float = GRACE_SECONDS) -> None:
@@ -204,8 +205,13 @@ class Supervisor:
 
     def _write_status(self) -> None:
         fresh = self.status_file.with_suffix(".new")
-        fresh.write_text(json.dumps({name: asdict(status) for name, status in self.status.items()}), encoding="utf-8")
-        fresh.replace(self.status_file)
+        text = json.dumps({name: asdict(status) for name, status in self.status.items()})
+        try:
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(self.status_file)
+        except OSError as error:
+            # A full disk must not end what still works.
+            self._say(f"{self.status_file} cannot be written, so the start page may show an old state: {error}")
 
 
 def _end_with(parent: int) -> Callable[[], None]:

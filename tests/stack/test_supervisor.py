@@ -123,6 +123,16 @@ def test_a_deaf_child_is_killed_after_the_grace(supervisor: Supervisor, said: li
     assert any("deaf did not end in time" in line for line in said)
 
 
+def test_a_status_that_cannot_be_written_is_said_and_ends_nothing(
+    supervisor: Supervisor, said: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "status.new").mkdir()
+    supervisor.start(python("sleeper", SLEEPER))
+    supervisor.wait_ready()
+    assert supervisor.status["sleeper"].state == "up"
+    assert any("status.json cannot be written" in line for line in said)
+
+
 def test_a_long_log_keeps_its_newest_part(supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LARGEST_LOG", 1000)
     supervisor.start(python("chatty", f"print('x' * 2000 + 'newest', flush=True); {SLEEPER}"))
