@@ -1,33 +1,21 @@
-"""A new connection per request, its phases timed, through requests and urllib3.
+"""Making one connection, and noting when each phase of it and of the request began and ended.
 
-The clock of TTFT starts in `Recorder.sending`, when the connection is made: DNS, TCP and TLS are phases of their own.
+The clock of TTFT starts at `sending_at`, when the connection is made: DNS, TCP and TLS are phases of their own.
 """
 
 import contextlib
 import ipaddress
-import os
 import queue
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Iterable
-from functools import lru_cache, partial
-from typing import Any, cast
-
-import requests
-from requests.adapters import HTTPAdapter
-from requests.utils import DEFAULT_CA_BUNDLE_PATH
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool
-from urllib3.util.ssl_ import create_urllib3_context
+from typing import Any
 
 from exporters.probe.deadline import Deadline
-from exporters.probe.failures import ProbeError
-from inferwatch import __version__
 
+# How far behind the deadline the timeout of a single read lies.
 NET_SECONDS = 5.0
-USER_AGENT = f"inferwatch-probe/{__version__}"
 Address = tuple[Any, ...]
 
 
@@ -124,103 +112,3 @@ def _resolve_within(host: str, port: int, deadline: Deadline) -> list[Address]:
     if isinstance(found, OSError):
         raise found
     return found
-
-
-class _TimedConnection(HTTPConnection):
-    def __init__(self, *args: Any, recorder: Recorder, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.recorder = recorder
-
-    def _new_conn(self) -> socket.socket:
-        return self.recorder.dial(self._dns_host.strip("[]"), self.port or self.default_port, self.socket_options or ())
-
-    def request(self, *args: Any, **kwargs: Any) -> None:
-        # urllib3 would connect inside request(), and the connection would count as part of sending.
-        if self.sock is None:
-            self.connect()
-        self.recorder.sending_at = self.recorder.begin("send")
-        super().request(*args, **kwargs)
-        self.recorder.end()
-        self.recorder.begin("headers")
-
-    def getresponse(self) -> Any:
-        response = super().getresponse()
-        self.recorder.headers_at = self.recorder.end()
-        return response
-
-
-class _TimedTlsConnection(_TimedConnection, HTTPSConnection):
-    def connect(self) -> None:
-        super().connect()
-        self.recorder.end()
-
-    def _new_conn(self) -> socket.socket:
-        sock = super()._new_conn()
-        self.recorder.begin("tls")
-        return sock
-
-
-class _TimedAdapter(HTTPAdapter):
-    def __init__(self, recorder: Recorder, context: ssl.SSLContext | None) -> None:
-        self._recorder = recorder
-        self._context = context
-        super().__init__(pool_connections=1, pool_maxsize=1, max_retries=0)
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
-
-    def cert_verify(self, *args: Any) -> None:
-        """Leave the authorities to the context: requests would have them read again inside the TLS phase."""
-
-    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> HTTPConnectionPool:
-        pool = cast(HTTPConnectionPool, super().get_connection_with_tls_context(*args, **kwargs))
-        timed = _TimedTlsConnection if pool.scheme == "https" else _TimedConnection
-        pool.ConnectionCls = partial(timed, recorder=self._recorder)  # type: ignore[assignment]
-        return pool
-
-
-def authorities() -> str:
-    """Return the file of the certificate authorities that probes trust."""
-    named = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE")
-    return named or str(DEFAULT_CA_BUNDLE_PATH)
-
-
-@lru_cache(maxsize=4)
-def tls_context(authorities_file: str) -> ssl.SSLContext:
-    """Return a context that trusts the authorities in a file; it is kept, for reading them outlasts a handshake.
-
-    Raises:
-        OSError: If the file holds no certificates that can be read.
-    """
-    context = create_urllib3_context()
-    context.verify_mode = ssl.CERT_REQUIRED
-    context.check_hostname = True
-    context.load_verify_locations(cafile=authorities_file)
-    return context
-
-
-def _trust() -> ssl.SSLContext:
-    file = authorities()
-    try:
-        return tls_context(file)
-    except OSError:
-        advice = "correct REQUESTS_CA_BUNDLE (or SSL_CERT_FILE) or unset it"
-        raise ProbeError("tls", f"{file} holds no certificates of authorities that can be read; {advice}") from None
-
-
-def new_session(recorder: Recorder, *, tls: bool) -> requests.Session:
-    """Return a session for one request: no proxy and no .netrc of the environment, no cookies, no retries.
-
-    Raises:
-        ProbeError: If TLS is wanted and the certificates of the authorities cannot be read.
-    """
-    session = requests.Session()
-    session.trust_env = False
-    adapter = _TimedAdapter(recorder, _trust() if tls else None)
-    session.mount("http://", adapter)
-    session.mount("https://", adapter)
-    session.headers.clear()
-    session.headers["User-Agent"] = USER_AGENT
-    # A compressing proxy holds a stream back until its window is full.
-    session.headers["Accept-Encoding"] = "identity"
-    return session

@@ -12,10 +12,11 @@ from urllib.parse import urlsplit
 import requests
 from urllib3.exceptions import DecodeError
 
-from exporters.probe.connection import NET_SECONDS, Recorder, new_session
+from exporters.probe.connection import NET_SECONDS, Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError, StreamFormatError, cause, failure_at, failure_of_status
 from exporters.probe.protocols.base import error_identifier
+from exporters.probe.session import new_session
 
 READ_SIZE = 1 << 16
 # What is read of an answer that is no stream, to find the identifier of its error.

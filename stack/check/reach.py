@@ -8,7 +8,7 @@ import threading
 import time
 from urllib.parse import SplitResult, urlsplit
 
-from exporters.probe.connection import authorities, tls_context
+from exporters.probe.trust import authorities, tls_context
 from stack.check.container import HOST_ALIAS, inside_container, is_loopback, is_public, listens_on_loopback_only
 from stack.check.findings import Finding, fail, ok, warn
 from stack.page.figures import plural, seconds

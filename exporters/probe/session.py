@@ -1,0 +1,88 @@
+"""Requests and urllib3 made to tell when they connect, send and hear the headers: a session for one request."""
+
+import socket
+import ssl
+from functools import partial
+from typing import Any, cast
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool
+
+from exporters.probe.connection import Recorder
+from exporters.probe.trust import trusted_context
+from inferwatch import __version__
+
+USER_AGENT = f"inferwatch-probe/{__version__}"
+
+
+class _TimedConnection(HTTPConnection):
+    def __init__(self, *args: Any, recorder: Recorder, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.recorder = recorder
+
+    def _new_conn(self) -> socket.socket:
+        return self.recorder.dial(self._dns_host.strip("[]"), self.port or self.default_port, self.socket_options or ())
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        # urllib3 would connect inside request(), and the connection would count as part of sending.
+        if self.sock is None:
+            self.connect()
+        self.recorder.sending_at = self.recorder.begin("send")
+        super().request(*args, **kwargs)
+        self.recorder.end()
+        self.recorder.begin("headers")
+
+    def getresponse(self) -> Any:
+        response = super().getresponse()
+        self.recorder.headers_at = self.recorder.end()
+        return response
+
+
+class _TimedTlsConnection(_TimedConnection, HTTPSConnection):
+    def connect(self) -> None:
+        super().connect()
+        self.recorder.end()
+
+    def _new_conn(self) -> socket.socket:
+        sock = super()._new_conn()
+        self.recorder.begin("tls")
+        return sock
+
+
+class _TimedAdapter(HTTPAdapter):
+    def __init__(self, recorder: Recorder, context: ssl.SSLContext | None) -> None:
+        self._recorder = recorder
+        self._context = context
+        super().__init__(pool_connections=1, pool_maxsize=1, max_retries=0)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
+
+    def cert_verify(self, *args: Any) -> None:
+        """Leave the authorities to the context: requests would have them read again inside the TLS phase."""
+
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> HTTPConnectionPool:
+        pool = cast(HTTPConnectionPool, super().get_connection_with_tls_context(*args, **kwargs))
+        timed = _TimedTlsConnection if pool.scheme == "https" else _TimedConnection
+        pool.ConnectionCls = partial(timed, recorder=self._recorder)  # type: ignore[assignment]
+        return pool
+
+
+def new_session(recorder: Recorder, *, tls: bool) -> requests.Session:
+    """Return a session for one request: no proxy and no .netrc of the environment, no cookies, no retries.
+
+    Raises:
+        ProbeError: If TLS is wanted and the certificates of the authorities cannot be read.
+    """
+    session = requests.Session()
+    session.trust_env = False
+    adapter = _TimedAdapter(recorder, trusted_context() if tls else None)
+    session.mount("http://", adapter)
+    session.mount("https://", adapter)
+    session.headers.clear()
+    session.headers["User-Agent"] = USER_AGENT
+    # A compressing proxy holds a stream back until its window is full.
+    session.headers["Accept-Encoding"] = "identity"
+    return session
