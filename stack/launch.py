@@ -52,7 +52,7 @@ def prepare(plan: Plan, tools: Mapping[str, Path]) -> list[Service]:
     """
     place = plan.place
     absent = NEVER_HERE if plan.gpus.count else NEVER_HERE | {CONTAINER_ADDRESSES["gpu-exporter"]}
-    addresses = {address: place.listen(name) for name, address in CONTAINER_ADDRESSES.items()}
+    addresses = {address: place.listen(name) for name, address in CONTAINER_ADDRESSES.items() if name in place.ports}
     try:
         runconfig.write_prometheus(place.file("prometheus.yml"), addresses, absent)
         runconfig.write_alertmanager(place.file("alertmanager.yml"), addresses)
