@@ -11,7 +11,7 @@ import yaml
 
 from inferwatch.strict_yaml.findings import Path
 
-LARGEST_FILE_BYTES = 1 << 20
+LARGEST_FILE_BYTES = 1 << 19
 MOST_VALUES = 50_000
 DEEPEST = 20
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from pydantic import BaseModel
 
 from inferwatch.config import Config, load_config
@@ -24,12 +25,14 @@ def test_the_shipped_file_is_valid_and_has_no_target():
     assert load_config(CONFIG_FOLDER / "inferwatch.yml", {}) == Config()
 
 
-def test_the_shipped_file_becomes_a_target_when_its_comments_are_removed(tmp_path):
-    text = (CONFIG_FOLDER / "inferwatch.yml").read_text()
-    head, targets = text.split("targets:\n")
+@pytest.mark.parametrize("removed", ["#", "# "])
+def test_the_shipped_file_becomes_a_target_when_its_comments_are_removed(tmp_path, removed):
+    head, targets = (CONFIG_FOLDER / "inferwatch.yml").read_text().split("\ntargets:\n")
     opened = tmp_path / "inferwatch.yml"
-    opened.write_text(head + "targets:\n" + targets.replace("# ", "", 1).replace("\n# ", "\n"))
-    assert [target.name for target in load_config(opened, {}).targets] == ["chat"]
+    opened.write_text(f"{head}\ntargets:\n" + "".join(line.removeprefix(removed) for line in targets.splitlines(True)))
+    (target,) = load_config(opened, {}).targets
+    assert (target.name, target.cost.per_hour, target.slo.ttft.threshold) == ("chat", 2.5, 2.0)
+    assert len(targets.splitlines()) == 5
 
 
 def test_the_example_shows_every_option():

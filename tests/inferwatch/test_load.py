@@ -49,7 +49,7 @@ def test_an_unreadable_file(tmp_path):
 def test_a_file_that_is_too_large(tmp_path):
     file = tmp_path / "inferwatch.yml"
     file.write_bytes("\N{EURO SIGN}".encode() * (4 << 20))
-    with pytest.raises(ConfigError, match="the file is larger than 1048576 bytes; name the right one"):
+    with pytest.raises(ConfigError, match="the file is larger than 524288 bytes; name the right one"):
         load_config(file, {})
 
 
