@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 Key = tuple[str, str]
 # Of the interval: enough that probes do not settle into step with a periodic job on the server.
 JITTER = 0.05
-# A fresh stack shows numbers soon; the spread keeps a hundred targets from being asked at once.
+# A fresh stack shows numbers soon; many targets get more time, so that they do not wait for a thread into a misfire.
 FIRST_WITHIN_SECONDS = 3.0
 _PREFIX = "probe/"
 
@@ -62,6 +62,7 @@ class Schedule:
     """
 
     def __init__(self, max_concurrent: int, run: Callable[[Key], None], skip: Callable[[Key, str], None]) -> None:
+        self._max_concurrent = max_concurrent
         self._run = run
         self._skip = skip
         self._scheduler = BackgroundScheduler(
@@ -98,14 +99,17 @@ class Schedule:
         wanted = {_job_id(key): key for key in intervals}
         for job_id in jobs.keys() - wanted.keys():
             self._scheduler.remove_job(job_id)
+        within = FIRST_WITHIN_SECONDS + len(fresh) / self._max_concurrent
         for job_id, key in wanted.items():
-            if job_id not in jobs or jobs[job_id].trigger.interval != intervals[key] or key in fresh:
-                self._add(job_id, key, intervals[key], key in fresh)
+            if key in fresh:
+                self._add(job_id, key, intervals[key], fraction("first", *key) * min(within, intervals[key]))
+            elif job_id not in jobs or jobs[job_id].trigger.interval != intervals[key]:
+                self._add(job_id, key, intervals[key], None)
 
-    def _add(self, job_id: str, key: Key, interval: float, soon: bool) -> None:
+    def _add(self, job_id: str, key: Key, interval: float, first_after: float | None) -> None:
         trigger = PhaseTrigger(key, interval)
         now = datetime.now(UTC)
-        first = timedelta(seconds=fraction("first", *key) * min(FIRST_WITHIN_SECONDS, interval))
+        first = trigger.get_next_fire_time(None, now) if first_after is None else now + timedelta(seconds=first_after)
         self._scheduler.add_job(
             self._run,
             trigger,
@@ -115,9 +119,9 @@ class Schedule:
             replace_existing=True,
             max_instances=1,
             coalesce=True,
-            # A probe that starts later than this would measure the wait for a thread's moment, not the plan's.
+            # One that waited longer for a thread is dropped and counted: the next is due soon.
             misfire_grace_time=max(1, int(interval / 2)),
-            next_run_time=now + first if soon else trigger.get_next_fire_time(None, now),
+            next_run_time=first,
         )
 
     def _on_event(self, event: JobEvent) -> None:
