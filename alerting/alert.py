@@ -62,15 +62,16 @@ def _dashboard(family: Family) -> str:
     return f"{path}?var-target={{{{ $labels.target }}}}"
 
 
-def looked_up(expr: str, *labels: str, shown: str) -> str:
+def looked_up(expr: str, *labels: str, shown: str, before: str = "", after: str = "") -> str:
     """Return a template that shows the first sample of a query when the alert is rendered, or nothing if it has none.
 
     Args:
         expr: PromQL with one ``%s`` for each label and without double quotes.
         labels: Names of labels of the alert whose values are put in.
-        shown: What is shown of the sample, such as ``value | humanizeDuration`` or ``.Labels.reason``.
+        shown: What is shown of the sample, such as ``value . | humanizeDuration`` or ``.Labels.reason``.
+        before: Text that belongs to it and goes with it.
+        after: The same behind it.
     """
     values = " ".join(f"$labels.{label}" for label in labels)
-    return (
-        f'{{{{ with printf "{expr}" {values} | query }}}}{{{{ with first . }}}}{{{{ {shown} }}}}' + "{{ end }}{{ end }}"
-    )
+    sample = f'{{{{ with printf "{expr}" {values} | query }}}}{{{{ with first . }}}}'
+    return f"{sample}{before}{{{{ {shown} }}}}{after}{{{{ end }}}}{{{{ end }}}}"

@@ -37,13 +37,15 @@ def _target_down() -> Alert:
         summary="{{ $labels.target }} is down",
         description=(
             "For a minute, every engine replica of {{ $labels.target }} has failed its scrape and no probe has "
-            "succeeded, or its probes cannot connect. Last reason of the probes: "
+            "succeeded, or its probes cannot connect."
             + looked_up(
-                f"topk(1, sum by (outcome) (increase({probe.REQUESTS}{{{_FAILED_OF}}}[5m])))",
+                f"topk(1, sum by (outcome) (increase({probe.REQUESTS}{{{_FAILED_OF}}}[5m])) > 0)",
                 "target",
+                before=" Most frequent outcome of its probes: ",
                 shown=".Labels.outcome",
+                after=".",
             )
-            + ". Likely: the server has ended, is still loading its model, or its address is wrong."
+            + " Likely: the server has ended, is still loading its model, or its address is wrong."
         ),
     )
 
@@ -87,14 +89,16 @@ def _probe_failing() -> Alert:
         summary="{{ $labels.target }} fails its probes ({{ $labels.scenario }})",
         description=(
             "{{ $value | humanizePercentage }} of the last probes of {{ $labels.target }} ({{ $labels.scenario }}) "
-            "failed; more than half is an outage. Most frequent outcome: "
+            "failed; more than half is an outage."
             + looked_up(
-                f"topk(1, sum by (outcome) (increase({probe.REQUESTS}{{{_FAILED_OF}, scenario='%s'}}[15m])))",
+                f"topk(1, sum by (outcome) (increase({probe.REQUESTS}{{{_FAILED_OF}, scenario='%s'}}[15m])) > 0)",
                 "target",
                 "scenario",
+                before=" Most frequent outcome: ",
                 shown=".Labels.outcome",
+                after=".",
             )
-            + ". Users of this endpoint most likely see the same."
+            + " Users of this endpoint most likely see the same."
         ),
     )
 
