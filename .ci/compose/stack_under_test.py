@@ -144,11 +144,11 @@ def _override() -> dict[str, Any]:
     services: dict[str, Any] = {"grafana": {"scale": 0, "pull_policy": "never"}}
     declared = yaml.safe_load((CHECKOUT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
     for name, service in declared.items():
+        image = service["image"].split(":")[0].split("/")[-1].removeprefix("inferwatch-")
+        if image in IMAGES:
+            services[name] = {"image": IMAGES[image]}
         if "build" in service:
-            image = "demo" if service["build"]["target"] == "demo" else "inferwatch"
-            services[name] = {"image": IMAGES[image], "build": {"args": {"PYTHON_IMAGE": IMAGES["python"]}}}
-        elif name in IMAGES:
-            services[name] = {"image": IMAGES[name]}
+            services[name]["build"] = {"args": {"PYTHON_IMAGE": IMAGES["python"]}}
     return {"services": services}
 
 
@@ -169,14 +169,12 @@ def _make_images(stack: Stack) -> None:
 
 def _take_down(stack: Stack) -> None:
     stack.compose("--profile", "*", "down", "--volumes", "--remove-orphans", "--timeout", "15")
-    tags = [*IMAGES.values(), f"{IMAGES['python']}-root"]
-    present = set(stack.docker("image", "ls", "--format", "{{.Repository}}:{{.Tag}}").split())
-    for tag in tags:
-        if tag in present:
-            try:
-                stack.docker("image", "rm", "--force", tag)
-            except CommandError as error:
-                print(error)
+    made = stack.docker("image", "ls", "--quiet", "--filter", f"reference={TAG}/*").split()
+    for image in dict.fromkeys(made):
+        try:
+            stack.docker("image", "rm", "--force", image)
+        except CommandError as error:
+            print(error)
 
 
 def _free_ports(count: int) -> list[int]:

@@ -66,9 +66,15 @@ def test_its_image_is_pinned_and_not_taken_from_the_environment(name: str, servi
     assert "$" not in image
     assert "@" not in image
     assert re.search(r":v?\d+\.\d+\.\d+$", image), image
-    if "build" in service:
-        assert "/" not in image
+    if "/" not in image:
         assert service["pull_policy"] == "never", "a name that we do not own in a registry must never be pulled"
+
+
+def test_each_image_of_ours_is_built_by_a_service_that_starts_with_it() -> None:
+    builders = {name: service for name, service in services().items() if "build" in service}
+    assert set(builders) == {"probe-exporter", "gpu-exporter", "demo-server"}
+    built = {service["image"] for service in builders.values()}
+    assert {service["image"] for service in services().values() if "/" not in service["image"]} == built
 
 
 @each_service
