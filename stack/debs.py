@@ -40,7 +40,11 @@ class Debs:
         self._updated = False
 
     def unpack(
-        self, package: str, with_depends: re.Pattern[str] | None, into: Path, finish: Callable[[Path], None]
+        self,
+        package: str,
+        with_depends: re.Pattern[str] | None,
+        into: Path,
+        finish: Callable[[Path], None] = lambda _: None,
     ) -> None:
         """Unpack a package, and those of its dependencies whose names match, so that `into` appears at once.
 

@@ -1,5 +1,6 @@
 """Brings the stack up once for the tests of this folder, and prints what was measured."""
 
+import signal
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -12,6 +13,8 @@ _figures: dict[str, str] = {}
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
     """Return the project, up and with every health check passed."""
+    # A termination unwinds like Ctrl-C, so that what was started is ended.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with engine() as address, project(address) as made:
         _figures.update(made.figures)
         made.figures = _figures

@@ -75,7 +75,7 @@ def make_prometheus(docker: Docker, tag: str) -> None:
 def make_alertmanager(docker: Docker, tag: str) -> None:
     """Make the stand-in for prom/alertmanager."""
     tools = ensure_tools(["alertmanager", "amtool"], NEWER_SUITE)
-    # Debian's build reads its templates, which are inside the original, from the folder that it is started in.
+    # The copy that stack.tools unpacks reads its templates, which are inside the original, from its working folder.
     files = assets(tools["alertmanager"], "alertmanager")
     templates = sorted(files.glob("*.tmpl")) if files else []
     _make(docker, tag, tools, "alertmanager", "/alertmanager", 9093, templates)

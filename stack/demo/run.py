@@ -7,7 +7,7 @@ import yaml
 
 from inferwatch.errors import InferwatchError
 from stack import launch
-from stack.demo import llm_server
+from stack.demo import llm_server, openmp
 from stack.gpus import Gpus, real_gpus, simulated_gpus
 from stack.services import DEFAULT_PORTS, Place
 from stack.supervisor import Service
@@ -57,7 +57,7 @@ def plan(place: Place, gpus: Gpus) -> launch.Plan:
     """Write the demo's configuration and return what to run.
 
     Raises:
-        InferwatchError: If the folder cannot be written to.
+        InferwatchError: If the folder cannot be written to, or OpenMP cannot be had.
     """
     config = place.file("demo.yml")
     try:
@@ -72,6 +72,7 @@ def plan(place: Place, gpus: Gpus) -> launch.Plan:
         ready_url=place.url(SERVER, "/health"),
         public_url=place.url(SERVER, "/metrics"),
         note=f"serves {llm_server.MODEL_NAME} on this machine's CPU",
+        environ=openmp.environ(),
     )
     users = Service(
         USERS,
