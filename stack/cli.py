@@ -1,5 +1,6 @@
 """The `inferwatch` command."""
 
+import io
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -127,6 +128,9 @@ def _ports(defaults: dict[str, int], given: list[str] | None, free: bool) -> dic
 
 def main() -> None:
     """Run the command; an error of ours is printed as its sentences, without a traceback."""
+    # A log file or `tee` must show progress as it happens, as a terminal does.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
     try:
         app()
     except ConfigError as error:

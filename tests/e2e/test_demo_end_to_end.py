@@ -110,6 +110,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
+            # Its output must come line by line without help.
+            env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
         )
     running = Demo(process, folder / "run", terminal, free_ports(1)[0])
     try:
