@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -70,7 +71,16 @@ def prepare(plan: Plan, tools: Mapping[str, Path]) -> list[Service]:
     return started
 
 
-def run(plan: Plan, seconds: float | None, say: Say = print) -> int:
+def tell(line: str) -> None:
+    """Print a line for a person; once nobody reads the output any more, the run goes on in silence."""
+    try:
+        print(line, flush=True)
+    except OSError:
+        # A closed terminal or pipe must not end the run half-way, and must not be tried again.
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - stays open with the process
+
+
+def run(plan: Plan, seconds: float | None, say: Say = tell) -> int:
     """Run the stack until a signal comes or the time is over, then end everything that was started.
 
     The caller holds the run's folder, see `locked`.
@@ -90,7 +100,7 @@ def run(plan: Plan, seconds: float | None, say: Say = print) -> int:
     try:
         start_all(supervisor, started, plan.last)
         if not supervisor.stopped:
-            _announce(plan, began, seconds, say)
+            _announce(plan, supervisor, began, seconds, say)
         supervisor.watch(seconds, DiskWatch(plan.place.run_dir, say).look)
     finally:
         states = {status.state for status in supervisor.status.values()}
@@ -141,12 +151,14 @@ def locked(run_dir: Path) -> Iterator[None]:
         yield
 
 
-def _announce(plan: Plan, began: float, seconds: float | None, say: Say) -> None:
+def _announce(plan: Plan, supervisor: Supervisor, began: float, seconds: float | None, say: Say) -> None:
     for note in plan.notes:
         say(f"note: {note}")
     say(f"logs and data: {plan.place.run_dir}")
     ends = f"it ends by itself in {seconds:.0f} s" if seconds is not None else "Ctrl-C ends it"
-    say(f"ready after {time.monotonic() - began:.1f} s; {ends}")
+    missing = [name for name, status in supervisor.status.items() if status.state != "up"]
+    without = f" without {' and '.join(missing)}, see above" if missing else ""
+    say(f"ready after {time.monotonic() - began:.1f} s{without}; {ends}")
     say(f"\n    {plan.place.url('page')}\n")
 
 

@@ -1,6 +1,8 @@
 """What a run writes, refuses and lists."""
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,15 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InferwatchError, match="--run-dir"), launch.locked(tmp_path / "file" / "run"):
         pass
+
+
+class _Closed(io.StringIO):
+    def write(self, _: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_closed_terminal_silences_the_run_and_does_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", _Closed())
+    launch.tell("nobody reads this")
+    launch.tell("nor this")
+    sys.stdout.close()
