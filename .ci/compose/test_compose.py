@@ -12,7 +12,6 @@ from exporters.gpu import metrics as gpu
 from exporters.probe import metrics as probe
 
 ENDED = {"grafana-password"}
-NO_HEALTH_CHECK = ENDED | {"demo-users"}
 PASSWORD = "/secret/grafana-admin-password"
 
 
@@ -23,8 +22,7 @@ def test_every_service_is_healthy(stack: Stack) -> None:
             assert (state["Status"], state["ExitCode"]) == ("exited", 0), name
         else:
             assert state["Status"] == "running", name
-            if name not in NO_HEALTH_CHECK:
-                assert state["Health"]["Status"] == "healthy", name
+            assert state["Health"]["Status"] == "healthy", name
 
 
 def test_containers_run_as_hardened_as_the_file_says(stack: Stack) -> None:

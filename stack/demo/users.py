@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import requests
 
@@ -68,6 +69,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m stack.demo.users", description=__doc__, allow_abbrev=False)
     parser.add_argument("--url", required=True, help="the server's OpenAI base URL, ending in /v1")
     parser.add_argument("--model", required=True)
+    parser.add_argument(
+        "--heartbeat", type=Path, help="a file to touch after each wave, for a container's health check"
+    )
     given = parser.parse_args()
     # Process 1 of a container ends on SIGTERM only if it asks to; there is nothing to save.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
@@ -76,6 +80,8 @@ def main() -> None:
     with ThreadPoolExecutor(USERS) as pool:
         for number in itertools.count(1):
             print(f"wave {number}: {wave(given.url, given.model, chooser, pool)}", file=sys.stderr, flush=True)
+            if given.heartbeat:
+                given.heartbeat.touch()
             pause.wait(PAUSE_SECONDS)
 
 

@@ -11,8 +11,6 @@ CHECKOUT = Path(__file__).parents[2]
 FILE = CHECKOUT / "docker-compose.yml"
 # Services that do one thing and end; nothing waits to be asked for its health.
 ONE_SHOT = frozenset({"grafana-password"})
-# What serves nothing cannot be asked; its engine sees it end.
-WITHOUT_PORT = frozenset({"demo-users"})
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 

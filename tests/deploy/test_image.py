@@ -1,9 +1,11 @@
 """The Dockerfile, by rules of our own, and the scripts that it puts on PATH."""
 
+import os
 import re
 import subprocess
 import sys
 import threading
+import time
 import tomllib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -178,6 +180,23 @@ def test_the_health_check_fails_on_503_and_says_what_was_answered(port: int) -> 
     done = answers(port, "/503")
     assert done.returncode == 1
     assert "503: what is wrong" in done.stderr
+
+
+def fresh(file: Path, seconds: str) -> subprocess.CompletedProcess[str]:
+    """Run the other health check."""
+    command = [sys.executable, "-IS", str(BIN / "fresh"), str(file), seconds]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+
+
+def test_a_heartbeat_is_fresh_or_old_or_absent(tmp_path: Path) -> None:
+    file = tmp_path / "heartbeat"
+    assert "No such file" in fresh(file, "150").stderr
+    file.touch()
+    assert fresh(file, "150").returncode == 0
+    os.utime(file, (time.time() - 200, time.time() - 200))
+    done = fresh(file, "150")
+    assert done.returncode == 1
+    assert "was touched 20" in done.stderr
 
 
 def test_the_health_check_says_that_nobody_listens(free_port: int) -> None:
