@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from compose import CHECKOUT, ONE_SHOT, document, filled_in, mounts, services
 
+from inferwatch.config.model import Prober
+
 SERVICES = sorted(services().items())
 each_service = pytest.mark.parametrize(("name", "service"), SERVICES, ids=[name for name, _ in SERVICES])
 # Where each image keeps what must survive it.
@@ -41,7 +43,7 @@ def test_runs_as_an_unprivileged_user(name: str, service: dict[str, Any]) -> Non
 @each_service
 def test_is_bounded(name: str, service: dict[str, Any]) -> None:
     assert re.fullmatch(r"\d+[mg]", service["mem_limit"])
-    assert 0 < service["pids_limit"] <= 512
+    assert 0 < service["pids_limit"] <= 1024
     assert service["logging"]["driver"] == "json-file"
     assert set(service["logging"]["options"]) == {"max-size", "max-file"}
     assert all("size=" in mount for mount in service["tmpfs"])
@@ -123,6 +125,11 @@ def test_configuration_files_are_where_the_commands_look_for_them() -> None:
 def test_services_that_reach_out_know_the_way_to_the_host() -> None:
     for name in ("prometheus", "probe-exporter"):
         assert services()[name]["extra_hosts"] == ["host.docker.internal:host-gateway"]
+
+
+def test_as_many_probes_as_may_be_configured_fit_into_the_limits() -> None:
+    largest = next(one.le for one in Prober.model_fields["max_concurrent"].metadata if hasattr(one, "le"))
+    assert services()["probe-exporter"]["pids_limit"] > largest + 64
 
 
 def test_what_starts_without_a_profile() -> None:
