@@ -184,7 +184,7 @@ def test_a_full_disk_is_told_and_the_rest_goes_on(
     skip: Callable[[str], NoReturn],
 ) -> None:
     if full is None:
-        skip("needs unshare: this kernel lets nobody but root mount a small disk")
+        skip("needs unshare -Urm: users may not mount a small disk here (inside a chroot, for one)")
     stack, since = full
     receiver = Receiver(stack.place.file("notifications.jsonl"))
     wait_for(
