@@ -98,7 +98,7 @@ class ConfigKeeper:
     def _fall_back(self) -> None:
         if self._copy is None or not self._copy.exists():
             log.error(
-                "there is no copy of an earlier good configuration either; %s is read when it changes", self._file
+                "nothing is in force: there is no copy of an earlier good one; %s is read when it changes", self._file
             )
             return
         try:
@@ -139,5 +139,5 @@ class ConfigKeeper:
 
     def _sentence(self, error: ConfigError) -> str:
         more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
-        in_force = "nothing is in force" if self.config is None else "the last good configuration stays in force"
-        return f"{error.problems[0]}{more}; {in_force}"
+        stays = "" if self.config is None else "; the last good configuration stays in force"
+        return f"{error.problems[0]}{more}{stays}"
