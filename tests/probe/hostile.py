@@ -72,7 +72,7 @@ class HostileServer:
             except TimeoutError:
                 continue
             thread = threading.Thread(target=self._serve, args=(sock,), name="hostile-peer")
-            self._threads.append(thread)
+            self._threads = [*(other for other in self._threads if other.is_alive()), thread]
             thread.start()
 
     def _serve(self, sock: socket.socket) -> None:
