@@ -1,13 +1,15 @@
-"""The engine files: one YAML file per inference engine, data without code.
+"""The engine files: one YAML file per inference engine or gateway, data without code.
 
-Each says how to recognise the engine from its metrics, where they are, and what each of our concepts is there.
+Each says how to recognise it, where its metrics are, and what each of our concepts is there.
 """
 
+import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from inferwatch.errors import ConfigError
 from inferwatch.strict_yaml import Strict, file_text, parse
@@ -22,10 +24,57 @@ def _absolute(path: str) -> str:
     return path
 
 
-class Detect(Strict):
-    """How to recognise the engine."""
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"write a regular expression; {text!r} is none: {error}") from error
+    return text
 
-    metric_prefixes: list[str] = Field(min_length=1)
+
+UrlPath = Annotated[str, AfterValidator(_absolute)]
+Pattern = Annotated[str, AfterValidator(_pattern)]
+# Names of one thing, newest first.
+Names = Annotated[list[str], Field(min_length=1)]
+
+
+class InfoPage(Strict):
+    """A JSON document that the server's own port serves, such as /version.
+
+    Attributes:
+        path: On the server's port, from its root (not under the base URL that an OpenAI SDK takes).
+        keys: The document's keys that together tell this engine from all others; none where it looks like another's.
+        version: The key that holds the engine's version, if one does.
+    """
+
+    path: UrlPath
+    keys: list[str] = Field(default_factory=list)
+    version: str | None = None
+
+
+class Detect(Strict):
+    """How to recognise the engine. Each way that is given stands for itself.
+
+    Attributes:
+        metric_prefixes: What one of its metrics' names begins with.
+        passes_on: Whether its metrics page also holds the metrics of another engine behind it, or names that look like
+            them, so that it is looked for first.
+        models_owned_by: What `owned_by` says in its list of models.
+        info: Documents that it serves.
+        headers: Response header, in lower case -> regular expression that its whole value matches, in any case.
+    """
+
+    metric_prefixes: list[str] = Field(default_factory=list)
+    passes_on: bool = False
+    models_owned_by: list[str] = Field(default_factory=list)
+    info: list[InfoPage] = Field(default_factory=list)
+    headers: dict[str, Pattern] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _some_way(self) -> "Detect":
+        if not (self.metric_prefixes or self.models_owned_by or self.headers or any(page.keys for page in self.info)):
+            raise ValueError("give at least one way: metric_prefixes, models_owned_by, info with keys, or headers")
+        return self
 
 
 class Engine(Strict):
@@ -49,10 +98,10 @@ class Engine(Strict):
     verified: Verified
     versions: str
     detect: Detect
-    metrics_path: Annotated[str, AfterValidator(_absolute)]
+    metrics_path: UrlPath
     authorization: Literal["none", "bearer"] = "none"
     own_model_name: bool
-    histograms: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
+    histograms: dict[str, Names] = Field(default_factory=dict)
     concepts: dict[str, str]
 
 
@@ -82,7 +131,60 @@ def engine_names() -> tuple[str, ...]:
 def recognise(metrics_text: str) -> Engine | None:
     """Return the engine whose metrics these are, judged by their prefixes, or None."""
     names = {line.split("{", 1)[0].split(" ", 1)[0] for line in metrics_text.splitlines() if line[:1] not in ("#", "")}
-    for engine in load_engines().values():
+    # Those that pass another's metrics on come first.
+    for engine in sorted(load_engines().values(), key=lambda one: not one.detect.passes_on):
         if any(name.startswith(prefix) for prefix in engine.detect.metric_prefixes for name in names):
             return engine
     return None
+
+
+def recognise_models(owners: Iterable[str]) -> Engine | None:
+    """Return the engine that calls itself the owner (`owned_by`) of the models that it lists, or None."""
+    found = set(owners)
+    return _only(engine for engine in load_engines().values() if found & set(engine.detect.models_owned_by))
+
+
+def recognise_headers(headers: Mapping[str, str]) -> Engine | None:
+    """Return the engine that names itself in the headers of a response, or None.
+
+    Args:
+        headers: Names in any case -> values.
+    """
+    given = {name.lower(): value for name, value in headers.items()}
+    return _only(
+        engine
+        for engine in load_engines().values()
+        if any(
+            name in given and re.fullmatch(pattern, given[name], re.IGNORECASE)
+            for name, pattern in engine.detect.headers.items()
+        )
+    )
+
+
+def recognise_info(path: str, document: object) -> Engine | None:
+    """Return the engine whose document of this path has these keys, or None.
+
+    Args:
+        path: One of `info_paths()`.
+        document: The parsed JSON of the answer.
+    """
+    if not isinstance(document, dict):
+        return None
+    return _only(
+        engine
+        for engine in load_engines().values()
+        for page in engine.detect.info
+        if page.path == path and page.keys and set(page.keys) <= set(document)
+    )
+
+
+def info_paths() -> tuple[str, ...]:
+    """Return the paths whose documents tell engines apart, each once."""
+    pages = (page for engine in load_engines().values() for page in engine.detect.info if page.keys)
+    return tuple(dict.fromkeys(page.path for page in pages))
+
+
+def _only(engines: Iterable[Engine]) -> Engine | None:
+    """Return the one engine; none where several fit, for a guess would be shown as a fact."""
+    found = list({engine.name: engine for engine in engines}.values())
+    return found[0] if len(found) == 1 else None

@@ -58,7 +58,7 @@ def test_a_valid_file(tmp_path):
     [
         ("verified: docs", "verified: guess", "fast.yml:3: verified: write live or source or docs, not 'guess'"),
         ("metrics_path: /metrics", "metrics_path: metrics", "fast.yml:6: metrics_path: write a path that begins"),
-        ('["fast:"]', "[]", "fast.yml:5: detect.metric_prefixes: must not be empty"),
+        ('["fast:"]', "[]", "fast.yml:5: detect: give at least one way: metric_prefixes"),
         ("own_model_name: true", "own_model_name: yes", "fast.yml:7: own_model_name: write true or false, not 'yes'"),
         ("title: Fast", "tittle: Fast", "fast.yml:2: tittle: unknown key; did you mean title?"),
         ("name: fast", "name: slow", "fast.yml: name is 'slow'; write 'fast', as the file is called"),
