@@ -1,12 +1,13 @@
-"""`gpu:*`: what the GPU exporters say, one series per GPU however many exporters see it."""
+"""`gpu:*`: one series per GPU, from our exporter or, for a GPU that ours does not report, from somebody else's."""
 
 from exporters.gpu import metrics as gpu
 from exporters.probe import metrics as probe
+from prometheus import gpu_exporters as others
 from prometheus import vocabulary as names
 from prometheus.groups import Group, group, record
-from prometheus.promql import aggregate, configured, rate, selector
+from prometheus.promql import aggregate, configured, indent, rate, selector
 
-CARD = ("node", "gpu", "uuid")
+CARD = others.CARD
 PLACE = ("node", "gpu")
 
 
@@ -17,15 +18,21 @@ def groups() -> list[Group]:
         aggregate("max", (*CARD, "reason"), rate(counter))
         for counter in (gpu.CLOCKS_EVENT_SECONDS, gpu.CLOCKS_EVENT_SAMPLED_SECONDS)
     )
+    # The driver's counter or, for a reason that it does not count on this GPU, the sampler's; never their sum.
+    own_throttling = f"(\n{indent(driver)}\n  or\n{indent(sampler)}\n)"
     harmful = selector(names.GPU_THROTTLE_BY_REASON, reason="=~" + "|".join(gpu.HARMFUL_REASONS))
     serves = configured(probe.TARGET_GPU_INFO, ("target", *PLACE))
     per_card = aggregate("max", PLACE, names.GPU_THROTTLED)
     rules = [
-        record(names.GPU_UTILIZATION, aggregate("max", CARD, str(gpu.UTILIZATION))),
-        record(names.GPU_MEMORY_USED, aggregate("max", CARD, used)),
-        # The driver's counter or, for a reason that it does not count on this GPU, the sampler's; never their sum.
+        record(names.GPU_UTILIZATION, _first(aggregate("max", CARD, str(gpu.UTILIZATION)), others.utilization())),
+        record(names.GPU_MEMORY_USED, _first(aggregate("max", CARD, used), others.memory_used())),
+        record(names.GPU_TEMPERATURE, _first(aggregate("max", CARD, str(gpu.TEMPERATURE)), others.temperature())),
+        record(names.GPU_POWER, _first(aggregate("max", CARD, str(gpu.POWER_USAGE)), others.power())),
         # Extrapolation can carry a rate a little over 1.
-        record(names.GPU_THROTTLE_BY_REASON, f"clamp_max(\n  {driver}\n  or\n  {sampler},\n  1\n)"),
+        record(
+            names.GPU_THROTTLE_BY_REASON,
+            f"clamp_max(\n{indent(_first(own_throttling, others.throttling()))},\n  1\n)",
+        ),
         record(names.GPU_THROTTLED, aggregate("max", CARD, harmful)),
         # The slowest GPU sets the pace of a target that spans several.
         record(
@@ -34,3 +41,8 @@ def groups() -> list[Group]:
         ),
     ]
     return [group("gpu", rules)]
+
+
+def _first(ours: str, theirs: list[str]) -> str:
+    """Return ours and, for each uuid that it lacks, the next that has it: a GPU that two exporters see counts once."""
+    return "\nor on (uuid)\n".join([ours, *theirs])

@@ -96,6 +96,8 @@ def _gpus() -> list[Meaning]:
     return [
         _one(v.GPU_UTILIZATION, _GPU, "Share of the driver's last sample period in which a kernel ran, 0 to 1."),
         _one(v.GPU_MEMORY_USED, _GPU, "Share of the GPU's memory that is allocated, 0 to 1."),
+        _one(v.GPU_TEMPERATURE, _GPU, "Temperature of the GPU's die, in degrees Celsius."),
+        _one(v.GPU_POWER, _GPU, "Power that the board draws, as the driver averages it, in watts."),
         _one(
             v.GPU_THROTTLE_BY_REASON,
             (*_GPU, "reason"),

@@ -39,6 +39,8 @@ PROBE_SUCCESS_RATIO = "llm_probe:success_ratio:5m"
 
 GPU_UTILIZATION = "gpu:utilization_ratio"
 GPU_MEMORY_USED = "gpu:memory_used_ratio"
+GPU_TEMPERATURE = "gpu:temperature_celsius"
+GPU_POWER = "gpu:power_usage_watts"
 GPU_THROTTLE_BY_REASON = "gpu:throttle_ratio:5m"
 GPU_THROTTLED = "gpu:throttled_ratio:5m"
 TARGET_GPU_THROTTLED = "llm:gpu_throttled_ratio:5m"

@@ -31,7 +31,8 @@ RECORDED = """\
 ## Recorded series
 
 What the rules in prometheus/rules record. `llm:` comes from the engines' own metrics, `llm_probe:` from the probes,
-`gpu:` from the GPU exporter. An engine that has no such metric has no such series.
+`gpu:` from our GPU exporter or, for a GPU that ours does not report, from dcgm-exporter or nvidia_gpu_exporter
+(docs/existing-prometheus.md says how to keep those). An engine that has no such metric has no such series.
 """
 
 

@@ -5,7 +5,6 @@ from grafanalib import core
 from dashboards import expressions as expr
 from dashboards.layout import Item, Section
 from dashboards.panels import Query, timeseries
-from exporters.gpu import metrics as gpu
 from prometheus import vocabulary as names
 
 EMPTY = "no GPU exporter answers"
@@ -50,7 +49,7 @@ def _temperature() -> core.TimeSeries:
         "The temperature of each die. One GPU far above its neighbours has an airflow problem; when clocks are held "
         "down for heat, the panel below says so. Source: GPU exporter.",
         "celsius",
-        [Query(expr.per_gpu(gpu.TEMPERATURE), LEGEND)],
+        [Query(expr.per_gpu(names.GPU_TEMPERATURE), LEGEND)],
         empty=EMPTY,
     )
 
