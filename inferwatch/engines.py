@@ -3,6 +3,7 @@
 Each says how to recognise it, where its metrics are, and what each of our concepts is there.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -77,32 +78,122 @@ class Detect(Strict):
         return self
 
 
-class Engine(Strict):
-    """One inference engine.
+class Quotient(Strict):
+    """A share or a mean as two counters: how much the part grew for each one of the whole.
 
     Attributes:
-        name: What `engine:` in inferwatch.yml and the label `inference_engine` say.
+        part: Names of the counter above the line, newest first.
+        of: Names of the counter below the line.
+    """
+
+    part: Names
+    of: Names
+
+
+class Copies(Strict):
+    """Series that several worker processes of one rank export alike, of which one counts.
+
+    Attributes:
+        rank: Label of the rank.
+        series: Their names.
+    """
+
+    rank: str
+    series: Names
+
+
+class Info(Strict):
+    """A series whose labels are the engine's settings.
+
+    Attributes:
+        series: Its name.
+        labels: Those of its labels that are recorded.
+    """
+
+    series: str
+    labels: Names
+
+
+class Like(Strict):
+    """Another engine's metrics under other names.
+
+    Attributes:
+        engine: The other engine's file.
+        prefix: What its metrics' names begin with.
+        becomes: What they begin with here.
+    """
+
+    engine: str
+    prefix: str
+    becomes: str
+
+
+class Engine(Strict):
+    """One inference engine, or a gateway in front of engines.
+
+    Metrics are named as PromQL selects them, with label matchers in braces where a concept needs them; a histogram
+    without its `_bucket`. Where there are several names, the newest comes first, and an instance that exports two of
+    them is counted once. prometheus/concepts.py says what each concept is and how its series are put together.
+
+    Attributes:
+        name: What `engine:` in inferwatch.yml and the label `inference_engine` (or `inference_gateway`) say.
         title: The name that a person reads.
+        kind: A gateway's requests are also those of the engines behind it, so they are recorded apart.
         verified: How the expressions were checked: on a running engine, in its source, or in its documentation.
-        metrics_path: Where its metrics are.
+        versions: Which versions that holds for.
+        enable: How to make it export metrics.
+        port: Its usual port.
+        metrics_path: Where its metrics are; none where it has no metrics, and only probes can watch it.
         authorization: Whether the metrics need the engine's key.
-        own_model_name: Whether its series carry `model_name`; if not, discovery sets it.
-        histograms: Latency (ttft, tpot, itl, e2e, queue, prefill, decode) -> the names that the engine gave its
-            histogram of it, in seconds, newest first and without `_bucket`.
-        concepts: Recorded concept without the prefix `llm:` -> PromQL that yields (target, instance, model_name)
-            and `le` or `reason` where the concept has one.
+        own_model_name: Whether its series name the model; if not, discovery sets `model_name`.
+        model_labels: Labels that name the model where it is not `model_name`; the last that is there counts.
+        only: A label matcher that every series of it must pass.
+        process_of: A series whose instances are the engine's own process, where `process_start_time_seconds` is its.
+        reason_label: The label of `requests_finished` that says why.
+        at_end: Concepts whose counters move only when a request ends, so that a long answer is a step.
+        absent: Concepts that it cannot give.
+        traps: What a reader of its figures has to know, a sentence each.
+        like: Whose metrics it passes on under other names; what is given here comes on top.
+        relabel: What its scrape job needs in `metric_relabel_configs`.
+        histograms: Latency -> the engine's histogram of it in seconds.
+        gauges: Concept -> gauge.
+        counters: Concept -> counter.
+        quotients: Concept -> two counters.
+        info: Concept -> series whose labels are recorded.
+        concepts: Recorded name without prefix -> PromQL that yields exactly the labels of the concept.
     """
 
     name: str
     title: str
+    kind: Literal["engine", "gateway"] = "engine"
     verified: Verified
     versions: str
     detect: Detect
-    metrics_path: UrlPath
+    enable: str
+    port: int | None = None
+    metrics_path: UrlPath | None
     authorization: Literal["none", "bearer"] = "none"
     own_model_name: bool
+    model_labels: list[str] = Field(default_factory=list)
+    only: str = ""
+    process_of: str | None = None
+    reason_label: str | None = None
+    at_end: list[str] = Field(default_factory=list)
+    absent: list[str] = Field(default_factory=list)
+    traps: list[str] = Field(default_factory=list)
+    like: Like | None = None
+    relabel: list[dict[str, str | list[str]]] = Field(default_factory=list)
+    copies: Copies | None = None
     histograms: dict[str, Names] = Field(default_factory=dict)
-    concepts: dict[str, str]
+    gauges: dict[str, Names] = Field(default_factory=dict)
+    counters: dict[str, Names] = Field(default_factory=dict)
+    quotients: dict[str, Quotient] = Field(default_factory=dict)
+    info: dict[str, Info] = Field(default_factory=dict)
+    concepts: dict[str, str] = Field(default_factory=dict)
+
+
+_MEASURED = ("histograms", "gauges", "counters", "quotients", "info", "concepts")
+_INHERITED = ("reason_label", "at_end", "absent", "traps")
 
 
 @cache
@@ -112,7 +203,7 @@ def load_engines(folder: Path = ENGINES_FOLDER) -> dict[str, Engine]:
     Raises:
         ConfigError: If the folder holds no engine file, if one is not valid, or if its name differs from `name`.
     """
-    engines = {}
+    engines: dict[str, Engine] = {}
     for file in sorted(folder.glob("*.yml")):
         engine = parse(file_text(file, "restore it"), file.name, Engine)
         if engine.name != file.stem:
@@ -120,7 +211,25 @@ def load_engines(folder: Path = ENGINES_FOLDER) -> dict[str, Engine]:
         engines[engine.name] = engine
     if not engines:
         raise ConfigError([f"{folder}: holds no engine files; run inferwatch from a checkout or its image"])
-    return engines
+    return {name: _completed(engine, engines) for name, engine in engines.items()}
+
+
+def _completed(engine: Engine, engines: Mapping[str, Engine]) -> Engine:
+    """Return the engine with the metrics of the one that it is like, under its own names."""
+    like = engine.like
+    if like is None:
+        return engine
+    other = engines.get(like.engine)
+    if other is None or other.like is not None:
+        known = ", ".join(one.name for one in engines.values() if one.like is None)
+        raise ConfigError([f"{engine.name}.yml: like.engine is {like.engine!r}; write one of {known}"])
+    text = json.dumps(other.model_dump(mode="json", include=set(_MEASURED))).replace(like.prefix, like.becomes)
+    renamed = Engine.model_validate_json(
+        json.dumps(engine.model_dump(mode="json") | {key: json.loads(text)[key] for key in _MEASURED})
+    )
+    own = {key: getattr(renamed, key) | getattr(engine, key) for key in _MEASURED}
+    rest = {key: getattr(engine, key) or getattr(other, key) for key in _INHERITED}
+    return engine.model_copy(update=own | rest)
 
 
 def engine_names() -> tuple[str, ...]:

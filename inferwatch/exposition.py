@@ -17,6 +17,7 @@ from prometheus_client.exposition import make_wsgi_app
 
 from inferwatch.http_server import WsgiApp
 from inferwatch.http_server import listen as listen_on
+from inferwatch.web_config import Access, WebConfigKeeper
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,14 @@ class Route:
     title: str = ""
 
 
+_OPEN = Access()
+_PASSWORD_NEEDED = Response(
+    "this server asks for a user and a password\n",
+    status=HTTPStatus.UNAUTHORIZED,
+    headers=(("WWW-Authenticate", 'Basic realm="inferwatch", charset="UTF-8"'),),
+)
+
+
 class _BadRequest(Exception):  # noqa: N818 - the name of the status
     def __init__(self, status: HTTPStatus, sentence: str) -> None:
         super().__init__(sentence)
@@ -76,6 +85,7 @@ class ExpositionServer:
         registry: What `/metrics` renders; None leaves `/metrics` to the routes.
         routes: Further addresses.
         health: Returns None while the process does its work, else a sentence that says what is wrong.
+        web: Who may ask, and how; None serves everyone over plain HTTP.
 
     Raises:
         InferwatchError: If the address cannot be listened on.
@@ -88,15 +98,17 @@ class ExpositionServer:
         registry: CollectorRegistry | None,
         routes: Iterable[Route] = (),
         health: Callable[[], str | None] = lambda: None,
+        web: WebConfigKeeper | None = None,
     ) -> None:
         self._name = name
+        self._web = web
         self._metrics = make_wsgi_app(registry) if registry is not None else None
         self._health = health
         self._listed = [*routes, Route("/healthz", self._healthz, title="Is this process at work?")]
         if not any(route.path == "/" for route in self._listed):
             self._listed.append(Route("/", self._landing))
         self._routes = {(route.method, route.path): route for route in self._listed}
-        self._server = listen_on(listen, self._app)
+        self._server = listen_on(listen, self._app, self._access)
         self.address = self._server.address
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="exposition", daemon=True
@@ -104,23 +116,33 @@ class ExpositionServer:
 
     def start(self) -> None:
         """Begin to answer."""
+        if self._web is not None:
+            self._web.start()
         self._thread.start()
-        log.info("listening on http://%s", self.address)
+        log.info("listening on http%s://%s", "s" if self._access().tls else "", self.address)
 
     def stop(self) -> None:
         """Answer no more, free the port, and let the requests in flight finish."""
+        if self._web is not None:
+            self._web.stop()
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
         self._server.finish()
 
+    def _access(self) -> Access:
+        return self._web.access if self._web is not None else _OPEN
+
     def _app(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        access = self._access()
         head = environ["REQUEST_METHOD"] == "HEAD"
         if head:
             environ = environ | {"REQUEST_METHOD": "GET"}
         path = environ["PATH_INFO"]
         try:
-            if path == "/metrics" and self._metrics is not None and environ["REQUEST_METHOD"] == "GET":
+            if access.passwords is not None and not access.passwords.accept(environ.get("HTTP_AUTHORIZATION")):
+                status, headers, body = _encoded(_PASSWORD_NEEDED)
+            elif path == "/metrics" and self._metrics is not None and environ["REQUEST_METHOD"] == "GET":
                 status, headers, body = _scraped(self._metrics, environ)
             else:
                 status, headers, body = _encoded(self._respond(environ["REQUEST_METHOD"], path, environ))
@@ -128,6 +150,7 @@ class ExpositionServer:
             log.exception("%s %s failed", environ["REQUEST_METHOD"], path)
             failed = Response("this page failed; the log says why\n", status=HTTPStatus.INTERNAL_SERVER_ERROR)
             status, headers, body = _encoded(failed)
+        headers = list((dict(headers) | dict(access.headers)).items())
         start_response(status, [*headers, ("Content-Length", str(len(body)))])
         return [b"" if head else body]
 

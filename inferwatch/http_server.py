@@ -16,6 +16,8 @@ from typing import Any
 from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
 
 from inferwatch.errors import InferwatchError
+from inferwatch.web_config.access import Access
+from inferwatch.web_config.handshake import secured
 
 log = logging.getLogger(__name__)
 
@@ -24,15 +26,20 @@ CLIENT_TIMEOUT_SECONDS = 30.0
 GRACE_SECONDS = 3.0
 
 
-def listen(address: str, app: WsgiApp) -> "Server":
+def listen(address: str, app: WsgiApp, access: Callable[[], Access] = Access) -> "Server":
     """Return a server that listens on ``host:port`` and answers once `serve_forever` is called.
+
+    Args:
+        address: Where to listen.
+        app: What answers.
+        access: Returns what holds for the next connection.
 
     Raises:
         InferwatchError: If the address is none, or cannot be listened on.
     """
     host, port = split_address(address)
     try:
-        server = Server(host, port)
+        server = Server(host, port, access)
     except OSError as error:
         held = error.errno == errno.EADDRINUSE
         advice = "end what holds it or choose another" if held else "choose another address"
@@ -73,7 +80,8 @@ class Server(ThreadingMixIn, WSGIServer):
     # A burst of scrapes and health checks must not be refused while one is answered.
     request_queue_size = 64
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, access: Callable[[], Access]) -> None:
+        self._access = access
         self.address_family, bound = _bind_to(host, port)
         self._every_interface = not host
         self._in_flight = 0
@@ -89,6 +97,17 @@ class Server(ThreadingMixIn, WSGIServer):
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
         self.setup_environ()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Answer one connection, encrypted where that is in force; this runs on the connection's own thread."""
+        access = self._access()
+        if access.tls is None:
+            super().finish_request(request, client_address)
+            return
+        request.settimeout(_Handler.timeout)
+        with secured(request, access.tls, access) as encrypted:
+            if encrypted is not None:
+                super().finish_request(encrypted, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class's signature
         """Log what a connection died of; a client that went away or sent nothing is no fault of ours."""

@@ -6,10 +6,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 
 from inferwatch import __version__, logs
-from inferwatch.errors import InferwatchError
+from inferwatch.errors import ConfigError, InferwatchError
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +29,13 @@ def flags(program: str, description: str, port: int) -> argparse.ArgumentParser:
         metavar="HOST:PORT",
         default=f"127.0.0.1:{port}",
         help="where to serve /metrics; an empty host means every interface",
+    )
+    parser.add_argument(
+        "--web.config.file",
+        dest="web_config_file",
+        type=Path,
+        metavar="FILE",
+        help="TLS and basic auth, in the format of Prometheus's exporters; without it, plain HTTP for everyone",
     )
     parser.add_argument("--log.level", dest="log_level", choices=logs.LEVELS, default="info", help="what to log")
     parser.add_argument(
@@ -77,9 +85,12 @@ def _noticed(_number: int, _frame: FrameType | None) -> None:
 
 
 def run(main: Callable[[], int]) -> None:
-    """Call `main` and exit with its code; an error of ours is printed as its sentence and exits with 1."""
+    """Call `main` and exit with its code; an error of ours is printed: with 2 for a file to correct, else with 1."""
     try:
         code = main()
+    except ConfigError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - as below
+        code = 2
     except InferwatchError as error:
         print(error, file=sys.stderr)  # noqa: T201 - the last words of a service that could not start
         code = 1

@@ -4,6 +4,7 @@ import argparse
 import logging
 from pathlib import Path
 
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collect
 from exporters.gpu.collectors import COLLECTORS
 from exporters.gpu.control import ControlFile
@@ -16,6 +17,7 @@ from exporters.gpu.worker import Settings
 from inferwatch import logs, service
 from inferwatch.config.quantities import parse_duration
 from inferwatch.exposition import ExpositionServer
+from inferwatch.web_config import WebConfigHealth, WebConfigKeeper
 
 log = logging.getLogger("exporters.gpu")
 
@@ -34,7 +36,11 @@ def _main() -> int:
     logs.configure(options.log_level, options.log_format)
     driver = _driver(options)
     fleet = Fleet(driver, _settings(options))
-    server = ExpositionServer("GPU exporter", options.listen, registry(fleet), health=fleet.trouble)
+    served = registry(fleet)
+    web = WebConfigKeeper(options.web_config_file) if options.web_config_file is not None else None
+    if web is not None:
+        served.register(WebConfigHealth(web, metrics.WEB_CONFIG_RELOAD_SUCCESSFUL))
+    server = ExpositionServer("GPU exporter", options.listen, served, health=fleet.trouble, web=web)
     signals = service.Signals()
     fleet.start()
     server.start()

@@ -30,6 +30,12 @@ NVML_ERRORS = Metric(
     ("function", "code"),
 )
 DEVICES = Metric("gpu_exporter_devices", "gauge", "How many GPUs NVML reports now.")
+WEB_CONFIG_RELOAD_SUCCESSFUL = Metric(
+    "gpu_exporter_web_config_last_reload_successful",
+    "gauge",
+    "Whether the last attempt to read --web.config.file and its certificates succeeded (1) or not (0); "
+    "absent without that flag.",
+)
 SIMULATED = Metric(
     "gpu_exporter_simulated", "gauge", "Whether every GPU of this exporter is simulated (1) or real (0)."
 )

@@ -9,6 +9,7 @@ from exporters.probe.exporter import ProbeExporter
 from inferwatch import logs, service
 from inferwatch.config import load_config
 from inferwatch.errors import ConfigError
+from inferwatch.web_config import WebConfigKeeper
 
 PORT = 9811
 # A thread that renders /metrics would otherwise hold the interpreter for 5 ms at a time while a stream's bytes wait:
@@ -42,7 +43,8 @@ def _run(options: argparse.Namespace) -> int:
     logs.configure(options.log_level, options.log_format)
     if options.check:
         return _check(options.config_file)
-    exporter = ProbeExporter(options.config_file, options.state_dir, options.listen)
+    web = WebConfigKeeper(options.web_config_file) if options.web_config_file is not None else None
+    exporter = ProbeExporter(options.config_file, options.state_dir, options.listen, web)
 
     def reload() -> None:
         exporter.keeper.reload()

@@ -23,6 +23,7 @@ from exporters.probe.schedule import Schedule
 from inferwatch import __version__
 from inferwatch.config import Config
 from inferwatch.exposition import ExpositionServer, Request, Response, Route
+from inferwatch.web_config import WebConfigHealth, WebConfigKeeper
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +41,15 @@ class ProbeExporter:
         config_file: The file that the user edits.
         state_folder: Where the copy of the last good configuration is kept; None keeps none.
         listen: ``host:port``.
+        web: Who may ask, and how; None serves everyone over plain HTTP.
 
     Raises:
         InferwatchError: If the address cannot be listened on.
     """
 
-    def __init__(self, config_file: Path, state_folder: Path | None, listen: str) -> None:
+    def __init__(
+        self, config_file: Path, state_folder: Path | None, listen: str, web: WebConfigKeeper | None = None
+    ) -> None:
         self._prober = Prober()
         self._meter = CostMeter()
         self._discovery = discovery.EngineDiscovery()
@@ -58,7 +62,9 @@ class ProbeExporter:
         registry.register(MeasuredCollector(prober.records, prober.intervals, prober.inflight))
         registry.register(ConfiguredCollector(self._config, self._discovery.engine_of, self._meter))
         registry.register(_HealthCollector(self.keeper))
-        self._server = ExpositionServer("probe-exporter", listen, registry, self._routes(), self._health)
+        if web is not None:
+            registry.register(WebConfigHealth(web, metrics.WEB_CONFIG_RELOAD_SUCCESSFUL))
+        self._server = ExpositionServer("probe-exporter", listen, registry, self._routes(), self._health, web)
 
     @property
     def address(self) -> str:

@@ -169,6 +169,12 @@ CONFIG_RELOAD_SUCCESSFUL = Metric(
     "gauge",
     "Whether the last attempt to read the configuration succeeded (1) or the last good one stays in force (0).",
 )
+WEB_CONFIG_RELOAD_SUCCESSFUL = Metric(
+    "llm_probe_exporter_web_config_last_reload_successful",
+    "gauge",
+    "Whether the last attempt to read --web.config.file and its certificates succeeded (1) or not (0); "
+    "absent without that flag.",
+)
 CONFIG_RELOAD_TIMESTAMP = Metric(
     "llm_probe_exporter_config_last_reload_success_timestamp_seconds",
     "gauge",

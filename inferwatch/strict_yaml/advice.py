@@ -83,8 +83,12 @@ def _unknown_key(key: str, known: list[str]) -> str:
     return f"unknown key; did you mean {close[0]}?" if close else f"unknown key; known here: {', '.join(known)}"
 
 
+# Below these keys stand secrets, or what somebody took for the place of one.
+_SECTIONS_OF_SECRETS = {"auth", "basic_auth_users"}
+
+
 def _secret(detail: ErrorDetails) -> bool:
-    return "auth" in detail["loc"]
+    return not _SECTIONS_OF_SECRETS.isdisjoint(detail["loc"])
 
 
 def _not(detail: ErrorDetails) -> str:
