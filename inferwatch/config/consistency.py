@@ -79,13 +79,20 @@ def _scenarios(config: "Config") -> Iterator[Finding]:
 
 def _budgets(config: "Config") -> Iterator[Finding]:
     for index, target in enumerate(config.targets):
-        if target.probe_budget is None:
+        budget, cost = target.probe_budget, target.cost
+        if budget is None:
             continue
         for name in target.scenarios or config.defaults.scenarios:
             scenario = config.all_scenarios.get(name)
-            if scenario is not None and scenario.max_tokens > target.probe_budget.tokens_per_day:
+            if scenario is None:
+                continue
+            if budget.tokens_per_day is not None and scenario.max_tokens > budget.tokens_per_day:
                 sentence = f"one probe of {name!r} may use {scenario.max_tokens} tokens and would never run; allow more"
                 yield ("targets", index, "probe_budget", "tokens_per_day"), sentence
+            money = cost.of_tokens(0, scenario.max_tokens) if cost else 0.0
+            if budget.money_per_day is not None and money > budget.money_per_day:
+                sentence = f"the answer of one probe of {name!r} may cost {money:.6g} and would never run; allow more"
+                yield ("targets", index, "probe_budget", "money_per_day"), sentence
 
 
 def _gpu_exporters(config: "Config") -> Iterator[Finding]:

@@ -29,6 +29,8 @@ SloName = Literal["ttft", "tpot", "e2e"]
 SLO_NAMES: tuple[SloName, ...] = ("ttft", "tpot", "e2e")
 # Where the probes' histograms end (exporters/probe/metrics.py): a quantile above could not be told from it.
 LARGEST_SLO_SECONDS: dict[SloName, float] = {"ttft": 60.0, "tpot": 1.0, "e2e": 100.0}
+# What a scenario takes from its target, and a target from the defaults.
+INHERITED = ("interval", "timeout", "ttft_timeout", "gap_timeout")
 RECORDED_QUANTILES = (0.5, 0.95, 0.99)
 
 
@@ -116,10 +118,12 @@ class Gpus(Strict):
 
 
 class Cost(Strict):
-    """What a target costs while it is up, used or not."""
+    """What a target costs: by the hour while it is up, used or not, or by the token as remote APIs are paid."""
 
     per_gpu_hour: Money | None = None
     per_hour: Money | None = None
+    input_per_mtok: Money | None = None
+    output_per_mtok: Money | None = None
     currency: str = "USD"
     alert_above_per_mtok: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
@@ -132,15 +136,39 @@ class Cost(Strict):
 
     @model_validator(mode="after")
     def _one_price(self) -> "Cost":
-        if (self.per_gpu_hour is None) == (self.per_hour is None):
-            raise ValueError("give exactly one of per_gpu_hour and per_hour (the whole target's price)")
+        by_token = self.input_per_mtok, self.output_per_mtok
+        ways = (self.per_gpu_hour is not None, self.per_hour is not None, by_token != (None, None))
+        if sum(ways) != 1:
+            hourly = "per_gpu_hour, per_hour (the whole target's price)"
+            raise ValueError(f"give exactly one of {hourly}, and the pair input_per_mtok, output_per_mtok")
+        if ways[2] and None in by_token:
+            raise ValueError("give both input_per_mtok and output_per_mtok: a request is charged for both")
+        if ways[2] and self.alert_above_per_mtok is not None:
+            sentence = "a price per token does not change with traffic; remove this, or give an hourly price"
+            raise FindingsError([(("alert_above_per_mtok",), sentence)])
         return self
+
+    @property
+    def is_per_token(self) -> bool:
+        """Whether the target is paid by the token."""
+        return self.output_per_mtok is not None
+
+    def of_tokens(self, prompt: float, output: float) -> float:
+        """Return what so many tokens cost; 0 for a target that is paid by the hour."""
+        return (prompt * (self.input_per_mtok or 0.0) + output * (self.output_per_mtok or 0.0)) / 1e6
 
 
 class ProbeBudget(Strict):
     """What probes of one target may spend; when it is spent they pause until the next day (UTC)."""
 
-    tokens_per_day: int = Field(gt=0)
+    tokens_per_day: int | None = Field(default=None, gt=0)
+    money_per_day: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> "ProbeBudget":
+        if self.tokens_per_day is None and self.money_per_day is None:
+            raise ValueError("give tokens_per_day, money_per_day or both")
+        return self
 
 
 class Scenario(Strict):
@@ -150,6 +178,8 @@ class Scenario(Strict):
     max_tokens: int = Field(gt=0, le=32_768)
     interval: Interval | None = None
     timeout: Timeout | None = None
+    ttft_timeout: Timeout | None = None
+    gap_timeout: Timeout | None = None
     finish_reasons: list[Text] = Field(default=["stop", "length"], min_length=1)
 
 
@@ -162,6 +192,7 @@ class Target(Strict):
     model: Text | None = None
     engine: str = "auto"
     metrics: list[MetricsUrl] = Field(default_factory=list)
+    metrics_auth: Name | None = None
     auth: Auth | None = None
     slo: Slo = Slo()
     gpus: Gpus | None = None
@@ -171,6 +202,8 @@ class Target(Strict):
     scenarios: list[Name] | None = Field(default=None, min_length=1)
     interval: Interval | None = None
     timeout: Timeout | None = None
+    ttft_timeout: Timeout | None = None
+    gap_timeout: Timeout | None = None
 
     @field_validator("engine")
     @classmethod
@@ -181,10 +214,24 @@ class Target(Strict):
         return value
 
     @model_validator(mode="after")
+    def _key_needs_metrics(self) -> "Target":
+        if self.metrics_auth is not None and not self.metrics:
+            raise FindingsError([(("metrics_auth",), "this needs metrics: with the addresses that ask for the key")])
+        return self
+
+    @model_validator(mode="after")
     def _gpu_price_needs_gpus(self) -> "Target":
         if self.cost and self.cost.per_gpu_hour is not None and self.gpus is None:
             sentence = "this needs gpus: with indices or count; or write per_hour, the whole target's price"
             raise FindingsError([(("cost", "per_gpu_hour"), sentence)])
+        return self
+
+    @model_validator(mode="after")
+    def _money_budget_needs_prices(self) -> "Target":
+        wanted = self.probe_budget is not None and self.probe_budget.money_per_day is not None
+        if wanted and not (self.cost and self.cost.is_per_token):
+            sentence = "this needs cost: with input_per_mtok and output_per_mtok; or write tokens_per_day"
+            raise FindingsError([(("probe_budget", "money_per_day"), sentence)])
         return self
 
 
@@ -201,6 +248,8 @@ class Defaults(Strict):
 
     interval: Interval = 60.0
     timeout: Timeout = 60.0
+    ttft_timeout: Timeout | None = None
+    gap_timeout: Timeout | None = None
     scenarios: list[Name] = Field(default=["short"], min_length=1)
 
 
@@ -234,14 +283,12 @@ class Config(Strict):
         return BUILT_IN_SCENARIOS | self.scenarios
 
     def scenarios_of(self, target: Target) -> dict[str, Scenario]:
-        """Return the scenarios that a target runs, by name, each with its interval and timeout resolved."""
+        """Return the scenarios that a target runs, by name, each with its interval and limits resolved."""
         resolved = {}
         for name in target.scenarios or self.defaults.scenarios:
             scenario = self.all_scenarios[name]
-            resolved[name] = scenario.model_copy(
-                update={
-                    "interval": scenario.interval or target.interval or self.defaults.interval,
-                    "timeout": scenario.timeout or target.timeout or self.defaults.timeout,
-                }
-            )
+            nearest = {
+                key: getattr(scenario, key) or getattr(target, key) or getattr(self.defaults, key) for key in INHERITED
+            }
+            resolved[name] = scenario.model_copy(update=nearest)
         return resolved

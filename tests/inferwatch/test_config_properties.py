@@ -93,7 +93,10 @@ gpus = st.one_of(
     options({"indices": st.lists(st.integers(0, 15), min_size=1, unique=True)}, node=texts),
     st.fixed_dictionaries({"count": st.floats(min_value=0.01, max_value=1000)}),
 )
-costs = options({"per_hour": money}, currency=st.from_regex(r"[A-Z]{3}", fullmatch=True))
+currencies = st.from_regex(r"[A-Z]{3}", fullmatch=True)
+costs = options({"per_hour": money}, currency=currencies) | options(
+    {"input_per_mtok": money, "output_per_mtok": money}, currency=currencies
+)
 auths = st.one_of(
     st.fixed_dictionaries({"bearer_file": paths}),
     st.fixed_dictionaries({"bearer_env": st.from_regex(r"[A-Z_]{1,10}", fullmatch=True)}),
