@@ -30,7 +30,11 @@ class UnsupportedError(DriverError):
 
 
 class PermissionDeniedError(DriverError):
-    """This process may not ask; asking again is of no use before it is started anew."""
+    """This process may not ask."""
+
+
+class StillDeniedError(PermissionDeniedError):
+    """The call was denied a while ago, and was not made this time."""
 
 
 class TransientError(DriverError):

@@ -21,7 +21,7 @@ NVML_INIT_ERROR_CODE = Metric(
 NVML_REINITS = Metric(
     "gpu_exporter_nvml_reinits_total",
     "counter",
-    "How often NVML was initialised again after it had been lost.",
+    "How often NVML was initialised again: it was lost, GPUs came or went, or a release ended.",
 )
 NVML_ERRORS = Metric(
     "gpu_exporter_nvml_errors_total",
@@ -57,6 +57,51 @@ COLLECTOR_DURATION = Metric(
     ("collector",),
 )
 
+# Faults, and the life of the GPUs
+DEVICES_EXPECTED = Metric(
+    "gpu_exporter_devices_expected",
+    "gauge",
+    "How many GPUs there should be, by source: config is the flag --gpu.expected, pci counts the GPUs on the PCI bus "
+    "that are awake and not given to another driver; absent in a container that was given only some.",
+    ("source",),
+)
+RELEASED = Metric(
+    "gpu_exporter_released",
+    "gauge",
+    "Whether the GPUs are released for maintenance, and no handle is held (1) or not (0).",
+)
+SUSPENDED_DEVICES = Metric(
+    "gpu_exporter_suspended_devices",
+    "gauge",
+    "How many GPUs on the PCI bus are suspended by runtime power management; they are not woken.",
+)
+SUSPENDED = Metric(
+    "gpu_suspended",
+    "gauge",
+    "Whether this GPU is suspended by runtime power management and was not asked (1) or not (0); while it is, gpu_up "
+    "and its other values are absent.",
+    GPU,
+)
+XID_ERRORS = Metric(
+    "gpu_xid_errors_total",
+    "counter",
+    "Faults that the driver reported for this GPU since the exporter started, by XID; one that both NVML and the "
+    "kernel's log (kmsg) tell of counts once, as nvml.",
+    (*GPU, "xid", "source"),
+)
+XID_INFO = Metric(
+    "gpu_xid_info",
+    "gauge",
+    "What an XID means, always 1: severity is critical, warning or application; action is what to do first.",
+    ("xid", "severity", "action"),
+)
+XID_SOURCE = Metric(
+    "gpu_exporter_xid_source",
+    "gauge",
+    "Whether XIDs are read from this source now (1) or not (0).",
+    ("source",),
+)
+
 # Health of one GPU
 UP = Metric("gpu_up", "gauge", "Whether the last collection of this GPU succeeded (1) or not (0).", GPU)
 LAST_ERROR_CODE = Metric(
@@ -82,7 +127,23 @@ COLLECTION_DURATION = Metric(
 )
 
 # Identity
-INFO = Metric("gpu_info", "gauge", "What this GPU is, always 1.", (*GPU, "name", "pci_bus_id", "vbios_version"))
+INFO = Metric(
+    "gpu_info",
+    "gauge",
+    "What this GPU is, always 1; what it does not tell is empty.",
+    (
+        *GPU,
+        "name",
+        "brand",
+        "architecture",
+        "compute_capability",
+        "pci_bus_id",
+        "serial",
+        "board_part_number",
+        "vbios_version",
+        "minor_number",
+    ),
+)
 DRIVER_INFO = Metric(
     "gpu_driver_info",
     "gauge",

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from exporters.gpu import reasons
 from exporters.gpu.collectors.clock_event_counters import ALWAYS, NEW_IDS, POLICY_THERMAL
 from exporters.gpu.control import ControlFile, Orders
-from exporters.gpu.driver import ClockDomain, Memory, Utilization, Versions
+from exporters.gpu.driver import ClockDomain, Device, Fact, Memory, Utilization, Versions
 from exporters.gpu.errors import GpuDeadError
+from exporters.gpu.simulated_xids import SimulatedXids
 
 # The figures of an H100 SXM: limits, clocks, and power at idle and at full load.
 MEMORY_BYTES = 80 * 2**30
@@ -36,7 +37,7 @@ def load(index: int, at: float) -> float:
     return 0.55 + 0.34 * swell + 0.10 * ripple
 
 
-class SimulatedDevice:
+class SimulatedDevice(Device):
     """One simulated GPU."""
 
     driver_version = DRIVER_VERSION
@@ -51,17 +52,15 @@ class SimulatedDevice:
         self._held_ns = dict.fromkeys(_COUNTED, 0.0)
         self._lock = threading.Lock()
 
-    def name(self) -> str:
-        """Return the product's name."""
-        return "Simulated H100 80GB"
-
-    def pci_bus_id(self) -> str:
-        """Return an address that no machine has."""
-        return f"SIMULATED:{self._index:02X}:00.0"
-
-    def vbios_version(self) -> str:
-        """Return the version of its firmware."""
-        return "simulated"
+    def fact(self, fact: Fact) -> str:
+        """Return what a simulated GPU is: nothing that a real one could be."""
+        told: dict[Fact, str] = {
+            "name": "Simulated H100 80GB",
+            "architecture": "simulated",
+            "pci_bus_id": f"SIMULATED:{self._index:02X}:00.0",
+            "vbios_version": "simulated",
+        }
+        return told.get(fact, "")
 
     def utilization(self) -> Utilization:
         """Return the load in percent."""
@@ -160,6 +159,7 @@ class SimulatedDriver:
 
     def __init__(self, count: int, control: ControlFile, clock: Callable[[], float] = time.time) -> None:
         self._devices = [SimulatedDevice(index, control, clock) for index in range(count)]
+        self._xids = SimulatedXids([device.uuid for device in self._devices], control)
 
     def open(self) -> None:
         """Do nothing: there is no library."""
@@ -178,3 +178,7 @@ class SimulatedDriver:
     def device(self, index: int) -> SimulatedDevice:
         """Return the GPU at this index."""
         return self._devices[index]
+
+    def xid_events(self) -> SimulatedXids:
+        """Return the stream of the XIDs that were ordered."""
+        return self._xids

@@ -1,12 +1,30 @@
 """A GPU driver in memory, for tests that need no process and no library."""
 
+import queue
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from exporters.gpu.collection import Collect, Collection, Notices, Sample, Snapshot
 from exporters.gpu.collectors import COLLECTORS
-from exporters.gpu.driver import ClockDomain, Memory, Utilization, Versions
+from exporters.gpu.driver import (
+    Activity,
+    ClockDomain,
+    Device,
+    Fact,
+    Memory,
+    MigInstance,
+    NvLink,
+    Observed,
+    Process,
+    ProcessKind,
+    Reading,
+    RemappedRows,
+    SampleKind,
+    Utilization,
+    Versions,
+    XidEvent,
+)
 from exporters.gpu.errors import (
     DriverError,
     GpuDeadError,
@@ -32,7 +50,7 @@ def again(error: DriverError) -> DriverError:
     return type(error)(error.function, error.code, error.name)
 
 
-class FakeDevice:
+class FakeDevice(Device):
     """Answers from `answers` by the method's name; an error there is raised, and `fault` is raised by all."""
 
     def __init__(self, index: int = 0, driver_version: str = "580.126.09") -> None:
@@ -67,14 +85,35 @@ class FakeDevice:
         """Let the calls go on."""
         self.open_gate.set()
 
-    def name(self) -> str:
-        return self._answer("name")
+    def fact(self, fact: Fact) -> str:
+        return self._answer(fact, "")
 
-    def pci_bus_id(self) -> str:
-        return self._answer("pci_bus_id")
+    def reading(self, reading: Reading) -> int:
+        return self._answer(reading)
 
-    def vbios_version(self) -> str:
-        return self._answer("vbios_version")
+    def samples(self, kind: SampleKind, since: int) -> list[Observed]:
+        return [sample for sample in self._answer(kind) if sample.microseconds > since]
+
+    def remapped_rows(self) -> RemappedRows:
+        return self._answer("remapped_rows")
+
+    def nvlink(self) -> NvLink:
+        return self._answer("nvlink")
+
+    def activity(self) -> dict[Activity, float]:
+        return self._answer("activity")
+
+    def mig_activity(self, gpu_instance: int) -> dict[Activity, float]:
+        return self._answer("mig_activity")
+
+    def mig_instances(self) -> list[MigInstance]:
+        return self._answer("mig_instances")
+
+    def processes(self, kind: ProcessKind) -> list[Process]:
+        return self._answer(f"{kind} processes")
+
+    def fan_speeds(self) -> list[int]:
+        return self._answer("fan_speeds")
 
     def utilization(self) -> Utilization:
         return self._answer("utilization")
@@ -113,9 +152,9 @@ class FakeDevice:
         known = self._answer("counters")
         return {field: known[field] for field in fields if field in known}
 
-    def _answer(self, method: str) -> Any:
+    def _answer(self, method: str, otherwise: Any = UNSUPPORTED) -> Any:
         self.open_gate.wait()
-        answer = self.fault or self.answers[method]
+        answer = self.fault or self.answers.get(method, otherwise)
         if isinstance(answer, DriverError):
             raise again(answer)
         return answer
@@ -131,6 +170,7 @@ class FakeDriver:
         self.init_error: DriverError | None = None
         self.opened = 0
         self.closed = 0
+        self.xids: FakeXidEvents | None = None
 
     def open(self) -> None:
         if self.init_error:
@@ -151,6 +191,35 @@ class FakeDriver:
         if isinstance(device, DriverError):
             raise again(device)
         return device
+
+    def xid_events(self) -> "FakeXidEvents":
+        if self.xids is None:
+            raise again(UNSUPPORTED)
+        return self.xids
+
+
+class FakeXidEvents:
+    """Hands out what is put into `queue`; an error there is raised."""
+
+    def __init__(self) -> None:
+        self.queue: queue.Queue[XidEvent | DriverError] = queue.Queue()
+        self.watched: list[str] = []
+        self.closed = 0
+
+    def watch(self, device: Device) -> None:
+        self.watched.append(device.uuid)
+
+    def wait(self, seconds: float) -> XidEvent | None:
+        try:
+            event = self.queue.get(timeout=min(seconds, 0.05))
+        except queue.Empty:
+            return None
+        if isinstance(event, DriverError):
+            raise again(event)
+        return event
+
+    def close(self) -> None:
+        self.closed += 1
 
 
 ALL_COLLECTORS: dict[str, Collect] = {name: collector.collect for name, collector in COLLECTORS.items()}

@@ -27,7 +27,7 @@ def test_values_are_in_base_units() -> None:
     assert found[metrics.POWER_LIMIT_ENFORCED] == pytest.approx(650)
     assert found[metrics.ENERGY] == pytest.approx(1234.567)
     assert found[metrics.CLOCKS_EVENT_SECONDS, "sw_power_cap"] == pytest.approx(1.5)
-    assert found[metrics.INFO, "Fake GPU", "00000000:0F:00.0", "96.00"] == 1
+    assert found[metrics.INFO, "Fake GPU", "", "", "", "00000000:0F:00.0", "", "", "96.00", ""] == 1
 
 
 @pytest.mark.parametrize("name", COLLECTORS)

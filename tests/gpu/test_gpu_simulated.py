@@ -27,7 +27,7 @@ def test_everything_that_names_it_says_simulated() -> None:
     driver = SimulatedDriver(2, ControlFile(None), Clock())
     gpu = driver.device(1)
     assert gpu.uuid == "GPU-SIMULATED-1"
-    assert gpu.name().startswith("Simulated")
+    assert gpu.fact("name").startswith("Simulated")
     assert "simulated" in driver.versions().driver
     assert driver.simulated
 

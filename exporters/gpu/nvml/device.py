@@ -1,0 +1,198 @@
+"""One GPU, reached through NVML."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pynvml
+
+from exporters.gpu.driver import (
+    Activity,
+    ClockDomain,
+    Device,
+    Fact,
+    Memory,
+    MigInstance,
+    NvLink,
+    Observed,
+    Process,
+    ProcessKind,
+    Reading,
+    RemappedRows,
+    SampleKind,
+    Utilization,
+)
+from exporters.gpu.errors import TransientError
+from exporters.gpu.nvml import facts, fields, links, mig, processes, readings
+from exporters.gpu.nvml.calls import Caller, call, error
+from exporters.gpu.nvml.gpm import Gpm
+
+_CLOCKS: dict[ClockDomain, int] = {
+    "graphics": pynvml.NVML_CLOCK_GRAPHICS,
+    "sm": pynvml.NVML_CLOCK_SM,
+    "memory": pynvml.NVML_CLOCK_MEM,
+    "video": pynvml.NVML_CLOCK_VIDEO,
+}
+_SAMPLES: dict[SampleKind, int] = {
+    "utilization_percent": pynvml.NVML_GPU_UTILIZATION_SAMPLES,
+    "power_milliwatts": pynvml.NVML_TOTAL_POWER_SAMPLES,
+}
+
+
+class NvmlDevice(Device):
+    """One GPU by its handle, which is good until NVML is shut down or the GPU is lost."""
+
+    def __init__(self, handle: Any, uuid: str, driver_version: str, gpm: Gpm | None = None) -> None:
+        self.uuid = uuid
+        self.driver_version = driver_version
+        self._ask = Caller(handle)
+        self._gpm = gpm or Gpm()
+        self._instances: frozenset[str] = frozenset()
+        self._gpm.forget()
+
+    @property
+    def handle(self) -> Any:
+        """What NVML knows it by."""
+        return self._ask.handle
+
+    def fact(self, fact: Fact) -> str:
+        """Return something that never changes."""
+        return facts.read(self._ask, fact)
+
+    def reading(self, reading: Reading) -> int:
+        """Return one number."""
+        return readings.read(self._ask, self.driver_version, reading)
+
+    def utilization(self) -> Utilization:
+        """Return how busy it was in the last sample period."""
+        rates = self._ask("nvmlDeviceGetUtilizationRates")
+        return Utilization(rates.gpu, rates.memory)
+
+    def memory(self) -> Memory:
+        """Return how its memory is used, from version 2 of the call where there is one."""
+        return self._ask.first(self._memory_v2, self._memory_v1)
+
+    def temperature(self) -> int:
+        """Return the temperature of the die in degrees Celsius."""
+        return int(
+            self._ask.first(
+                partial(self._ask, "nvmlDeviceGetTemperatureV", pynvml.NVML_TEMPERATURE_GPU),
+                partial(self._ask, "nvmlDeviceGetTemperature", pynvml.NVML_TEMPERATURE_GPU),
+            )
+        )
+
+    def clock(self, domain: ClockDomain) -> int:
+        """Return a clock in MHz."""
+        return int(self._ask("nvmlDeviceGetClockInfo", _CLOCKS[domain]))
+
+    def max_clock(self, domain: ClockDomain) -> int:
+        """Return the highest clock that it can run at, in MHz."""
+        ask = partial(self._ask, "nvmlDeviceGetMaxClockInfo", _CLOCKS[domain])
+        return int(self._ask.once(("max clock", domain), ask))
+
+    def power_usage(self) -> int:
+        """Return the power drawn in milliwatts."""
+        return int(self._ask("nvmlDeviceGetPowerUsage"))
+
+    def power_limit(self) -> int:
+        """Return the power limit that is set, in milliwatts."""
+        return int(self._ask("nvmlDeviceGetPowerManagementLimit"))
+
+    def enforced_power_limit(self) -> int:
+        """Return the power limit that applies, in milliwatts."""
+        return int(self._ask("nvmlDeviceGetEnforcedPowerLimit"))
+
+    def energy(self) -> int:
+        """Return the energy used since the driver was loaded, in millijoules."""
+        return int(self._ask("nvmlDeviceGetTotalEnergyConsumption"))
+
+    def clocks_event_reasons(self) -> int:
+        """Return the reasons that hold the clocks down at this instant; drivers before 535 call them throttle."""
+        return int(
+            self._ask.first(
+                partial(self._ask, "nvmlDeviceGetCurrentClocksEventReasons"),
+                partial(self._ask, "nvmlDeviceGetCurrentClocksThrottleReasons"),
+            )
+        )
+
+    def supported_clocks_event_reasons(self) -> int:
+        """Return the reasons that this GPU can report."""
+        return int(
+            self._ask.first(
+                partial(self._ask, "nvmlDeviceGetSupportedClocksEventReasons"),
+                partial(self._ask, "nvmlDeviceGetSupportedClocksThrottleReasons"),
+            )
+        )
+
+    def counters(self, ids: Sequence[int]) -> dict[int, int]:
+        """Return the unsigned 64-bit counters among these field ids."""
+        found = fields.read(self._ask, map(fields.Field, ids))
+        return {field.id: answer.value for field, answer in found.items() if answer.type == fields.UNSIGNED_64}
+
+    def samples(self, kind: SampleKind, since: int) -> list[Observed]:
+        """Return the samples that the driver took after this time (microseconds); there may be none."""
+        try:
+            kind_of_value, samples = self._ask("nvmlDeviceGetSamples", _SAMPLES[kind], since, key=("samples", kind))
+        except TransientError as failure:
+            if failure.code == pynvml.NVML_ERROR_NOT_FOUND:
+                return []
+            raise
+        member = fields.MEMBERS.get(kind_of_value)
+        if member is None:
+            raise error("nvmlDeviceGetSamples", pynvml.NVML_ERROR_NOT_SUPPORTED)
+        return [Observed(int(one.timeStamp), int(getattr(one.sampleValue, member))) for one in samples]
+
+    def remapped_rows(self) -> RemappedRows:
+        """Return how its memory was repaired."""
+        return RemappedRows(*self._ask("nvmlDeviceGetRemappedRows"))
+
+    def nvlink(self) -> NvLink:
+        """Return its NVLinks."""
+        return links.collect(self._ask, readings.branch(self.driver_version))
+
+    def activity(self) -> dict[Activity, float]:
+        """Return what was active between the call before and this one, by GPM."""
+        self._ask.once("GPM", partial(self._ask.guard, "GPM", "nvmlGpmQueryDeviceSupport", self._gpm_support))
+        return self._ask.guard("activity", "nvmlGpmSampleGet", partial(self._gpm.active, self.handle, None))
+
+    def mig_activity(self, gpu_instance: int) -> dict[Activity, float]:
+        """Return the same for one GPU instance."""
+        self._ask.once("GPM", partial(self._ask.guard, "GPM", "nvmlGpmQueryDeviceSupport", self._gpm_support))
+        read = partial(self._gpm.active, self.handle, gpu_instance)
+        return self._ask.guard("MIG activity", "nvmlGpmMigSampleGet", read)
+
+    def mig_instances(self) -> list[MigInstance]:
+        """Return the instances of a GPU that is in MIG mode; none when it is not in it."""
+        found = mig.instances(self._ask) if mig.enabled(self._ask) else []
+        names = frozenset(instance.uuid for instance in found)
+        if names != self._instances:
+            # The ids of instances are used again, and a sample of the one before is none of this one.
+            self._gpm.forget()
+            self._instances = names
+        return found
+
+    def processes(self, kind: ProcessKind) -> list[Process]:
+        """Return the processes of this kind, in MIG mode those of every instance."""
+        if not mig.enabled(self._ask):
+            return processes.running(self._ask, kind)
+        return [one for handle in mig.handles(self._ask) for one in processes.running(Caller(handle), kind)]
+
+    def fan_speeds(self) -> list[int]:
+        """Return how fast each fan should turn, in percent of the highest speed."""
+        count = int(self._ask.once("fans", partial(self._ask, "nvmlDeviceGetNumFans")))
+        if not count:
+            raise error("nvmlDeviceGetNumFans", pynvml.NVML_ERROR_NOT_SUPPORTED)
+        return [int(self._ask("nvmlDeviceGetFanSpeed_v2", fan)) for fan in range(count)]
+
+    def _gpm_support(self) -> bool:
+        if not call("nvmlGpmQueryDeviceSupport", self.handle).isSupportedDevice:
+            raise error("nvmlGpmQueryDeviceSupport", pynvml.NVML_ERROR_NOT_SUPPORTED)
+        return True
+
+    def _memory_v2(self) -> Memory:
+        info = self._ask("nvmlDeviceGetMemoryInfo", key="memory v2", version=pynvml.nvmlMemory_v2)
+        return Memory(info.total, info.used, info.free, info.reserved)
+
+    def _memory_v1(self) -> Memory:
+        info = self._ask("nvmlDeviceGetMemoryInfo", key="memory v1")
+        return Memory(info.total, info.used, info.free, None)

@@ -1,0 +1,77 @@
+"""Field values: numbers that NVML has no function for, each with an id of its own."""
+
+import ctypes
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import pynvml
+
+from exporters.gpu.errors import UnsupportedError
+from exporters.gpu.nvml.calls import Caller, check, error, symbol
+
+FUNCTION = "nvmlDeviceGetFieldValues"
+UNSIGNED_64 = pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG
+ALL_LINKS = 0xFFFFFFFF
+# By NVML's valueType; a type that is not here (a double, or one of a newer driver) is no integer.
+MEMBERS = {1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
+
+
+class Field(NamedTuple):
+    """A field id; the scope is a link, a lane or a kind of power."""
+
+    id: int
+    scope: int = 0
+
+
+class FieldValue(NamedTuple):
+    """A field's value and NVML's type of it."""
+
+    type: int
+    value: int
+
+
+def read(caller: Caller, fields: Iterable[Field]) -> dict[Field, FieldValue]:
+    """Return the integers among these fields; what is not supported is left out and not asked for again.
+
+    Raises:
+        DriverError: When one of them failed for another reason.
+    """
+    wanted = [field for field in fields if not caller.refuses(field)]
+    if not wanted:
+        return {}
+    found = {}
+    for field, answer in zip(
+        wanted, caller.guard(FUNCTION, FUNCTION, lambda: _values(caller.handle, wanted)), strict=True
+    ):
+        code = answer.nvmlReturn
+        if code == pynvml.NVML_SUCCESS:
+            if answer.valueType in MEMBERS:
+                found[field] = FieldValue(answer.valueType, getattr(answer.value, MEMBERS[answer.valueType]))
+            continue
+        failure = error(FUNCTION, code)
+        # A driver that does not know a field id or a link answers either of these.
+        if not isinstance(failure, UnsupportedError) and code != pynvml.NVML_ERROR_INVALID_ARGUMENT:
+            raise failure
+        caller.refuse(field, code)
+    return found
+
+
+def read_one(caller: Caller, field: Field) -> int:
+    """Return the value of one field.
+
+    Raises:
+        UnsupportedError: When there is none.
+    """
+    found = read(caller, [field])
+    if field not in found:
+        raise error(FUNCTION, pynvml.NVML_ERROR_NOT_SUPPORTED)
+    return found[field].value
+
+
+def _values(handle: Any, fields: list[Field]) -> list[Any]:
+    # One entry more than is asked for: drivers were seen to write past the end when they were asked for NVLinks.
+    room = (pynvml.c_nvmlFieldValue_t * (len(fields) + 1))()
+    for slot, field in zip(room, fields, strict=False):
+        slot.fieldId, slot.scopeId = field
+    check(FUNCTION, symbol(FUNCTION)(handle, ctypes.c_int(len(fields)), ctypes.byref(room)))
+    return list(room)[: len(fields)]

@@ -1,0 +1,104 @@
+"""GPM (GPU performance monitoring, Hopper and newer): what was active between two samples of the driver's counters.
+
+It needs no special right and does not take the lock of the profilers. Samples lie at least 100 ms apart (nvml.h).
+"""
+
+import ctypes
+import time
+from typing import Any
+
+import pynvml
+
+from exporters.gpu.driver import Activity
+from exporters.gpu.errors import DriverError
+from exporters.gpu.nvml.calls import call, check, error, symbol
+
+METRICS: dict[Activity, int] = {
+    "graphics": 1,
+    "sm": 2,
+    "sm_occupancy": 3,
+    "int": 4,
+    "tensor": 5,
+    "dfma": 6,
+    "hmma": 7,
+    "imma": 9,
+    "dram": 10,
+    "fp64": 11,
+    "fp32": 12,
+    "fp16": 13,
+}
+SHORTEST_SECONDS = 0.1
+
+
+class _Metric(ctypes.Structure):
+    _fields_ = (
+        ("id", ctypes.c_uint),
+        ("result", ctypes.c_uint),
+        ("value", ctypes.c_double),
+        ("names", ctypes.c_char_p * 3),
+    )
+
+
+class _Request(ctypes.Structure):
+    # nvml.h declares room for more metrics in each release; the driver touches only as many as are asked for.
+    _fields_ = (
+        ("version", ctypes.c_uint),
+        ("count", ctypes.c_uint),
+        ("earlier", ctypes.c_void_p),
+        ("later", ctypes.c_void_p),
+        ("metrics", _Metric * len(METRICS)),
+    )
+
+
+class Gpm:
+    """The last sample of one GPU and of each of its GPU instances, which belong to the library until `free`."""
+
+    def __init__(self) -> None:
+        self._last: dict[int | None, tuple[Any, float]] = {}
+        self._spare: list[Any] = []
+
+    def active(self, handle: Any, gpu_instance: int | None) -> dict[Activity, float]:
+        """Return percentages since the call before for this GPU or this instance; nothing at the first call."""
+        earlier, taken = self._last.get(gpu_instance, (None, 0.0))
+        if earlier is not None and time.monotonic() - taken < SHORTEST_SECONDS:
+            return {}
+        later = self._spare.pop() if self._spare else call("nvmlGpmSampleAlloc")
+        try:
+            if gpu_instance is None:
+                call("nvmlGpmSampleGet", handle, later)
+            else:
+                call("nvmlGpmMigSampleGet", handle, gpu_instance, later)
+        except DriverError:
+            self._spare.append(later)
+            raise
+        self._last[gpu_instance] = later, time.monotonic()
+        if earlier is None:
+            return {}
+        self._spare.append(earlier)
+        return _between(earlier, later)
+
+    def forget(self) -> None:
+        """Begin anew: the GPU or its instances are no longer those of the last samples."""
+        self._spare += [sample for sample, _ in self._last.values()]
+        self._last = {}
+
+    def free(self) -> None:
+        """Give the samples back to the library."""
+        self.forget()
+        while self._spare:
+            call("nvmlGpmSampleFree", self._spare.pop())
+
+
+def _between(earlier: Any, later: Any) -> dict[Activity, float]:
+    request = _Request(version=1, count=len(METRICS))
+    request.earlier, request.later = (ctypes.cast(sample, ctypes.c_void_p) for sample in (earlier, later))
+    for slot, number in zip(request.metrics, METRICS.values(), strict=True):
+        slot.id = number
+    check("nvmlGpmMetricsGet", symbol("nvmlGpmMetricsGet")(ctypes.byref(request)))
+    found: dict[Activity, float] = {}
+    for name, slot in zip(METRICS, request.metrics, strict=True):
+        if slot.result == pynvml.NVML_SUCCESS:
+            found[name] = slot.value
+    if not found:
+        raise error("nvmlGpmMetricsGet", request.metrics[0].result)
+    return found
