@@ -22,6 +22,10 @@ Address = tuple[Any, ...]
 class Recorder:
     """What one connection did and when, in seconds of `time.perf_counter`.
 
+    Args:
+        deadline: What interrupts it.
+        first_token_within: A shorter limit on the time from the start of sending; the reader of the answer moves it on.
+
     Attributes:
         stage: What it is doing now: dns, tcp, tls, send or headers.
         phases: How long each finished phase took, by metrics.PHASES; an address that needs no resolving has no dns.
@@ -30,8 +34,9 @@ class Recorder:
         error: What broke the connection before it was made.
     """
 
-    def __init__(self, deadline: Deadline) -> None:
+    def __init__(self, deadline: Deadline, first_token_within: float | None = None) -> None:
         self.deadline = deadline
+        self._first_token_within = first_token_within
         self.stage = "dns"
         self.phases: dict[str, float] = {}
         self.sending_at: float | None = None
@@ -44,6 +49,11 @@ class Recorder:
         self.stage = stage
         self._since = time.perf_counter()
         return self._since
+
+    def begin_sending(self) -> None:
+        """Note that sending the request begins, on a connection that is made."""
+        self.sending_at = self.begin("send")
+        self.deadline.limit(self._first_token_within, self.sending_at)
 
     def end(self) -> float:
         """Note that the stage is over, and return when."""

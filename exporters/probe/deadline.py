@@ -15,26 +15,37 @@ _running_lock = threading.Lock()
 
 
 class Deadline:
-    """Interrupts what the request waits for when the time is up, from another thread; a context manager.
+    """Interrupts what the request waits for when its time is up, from another thread; a context manager.
+
+    Beside the deadline itself there may be one shorter limit that moves on as the answer comes (`limit`).
 
     Args:
         seconds: The time from now until then.
+
+    Attributes:
+        seconds: The time that was given.
+        passed: Whether the time is up.
+        passed_limit: The seconds of the shorter limit, if that is what was reached.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.passed = False
+        self.passed_limit: float | None = None
         self._at = time.perf_counter() + seconds
+        # The limit: when it is reached, and its seconds. One tuple, so that moving it needs no lock.
+        self._limit: tuple[float, float] | None = None
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._interrupt: Callable[[], None] | None = None
-        self._timer: threading.Timer | None = None
+        self._wake = threading.Event()
+        self._waits_until = self._at
         self._closed = False
 
     def __enter__(self) -> "Deadline":
         with _running_lock:
             _running.add(self)
-        self._start(self.remaining())
+        threading.Thread(target=self._watch, name="probe-deadline", daemon=True).start()
         return self
 
     def __exit__(
@@ -44,13 +55,19 @@ class Deadline:
             _running.discard(self)
         with self._lock:
             self._closed = True
-            if self._timer is not None:
-                self._timer.cancel()
             self._release()
+        self._wake.set()
 
     def remaining(self) -> float:
         """Return the seconds that are left, at least a millisecond, so that it can be a socket's timeout."""
         return max(self._at - time.perf_counter(), 0.001)
+
+    @property
+    def passed_after(self) -> float | None:
+        """The seconds of what was reached, the limit or the deadline; None while neither was."""
+        if not self.passed:
+            return None
+        return self.seconds if self.passed_limit is None else self.passed_limit
 
     def guard(self, interrupt: Callable[[], None]) -> None:
         """Call `interrupt` when the time is up, instead of what was guarded before."""
@@ -73,31 +90,54 @@ class Deadline:
         self.guard(shut_down)
         self._socket = duplicate
 
+    def limit(self, seconds: float | None, since: float | None = None) -> None:
+        """Let the time be up these seconds after `since` (now) as well, instead of at the limit before; None ends it.
+
+        Cheap enough to be called for each token: the thread that waits is woken only to wait for less.
+        """
+        if seconds is None:
+            self._limit = None
+            return
+        at = (time.perf_counter() if since is None else since) + seconds
+        self._limit = (at, seconds)
+        if at < self._waits_until:
+            self._wake.set()
+
     def tighten(self, seconds: float) -> None:
         """Let the time be up after these seconds, if that is earlier."""
-        with self._lock:
-            if self._closed or self.passed or seconds >= self.remaining():
-                return
-            if self._timer is not None:
-                self._timer.cancel()
-        self._at = time.perf_counter() + seconds
-        self._start(seconds)
+        if seconds < self.remaining():
+            self._at = time.perf_counter() + seconds
+            self._wake.set()
 
     def expire(self) -> None:
         """Let the time be up now."""
-        with self._lock:
-            if self._closed:
+        self._expire(None)
+
+    def _watch(self) -> None:
+        while True:
+            limit = self._limit
+            self._waits_until = self._at if limit is None else min(self._at, limit[0])
+            # A limit that moved nearer before this line is seen here, one that moves after it sets the event.
+            if limit is not self._limit:
+                continue
+            left = self._waits_until - time.perf_counter()
+            if left <= 0:
+                self._expire(limit[1] if limit is not None and limit[0] < self._at else None)
                 return
+            if self._wake.wait(left):
+                self._wake.clear()
+                if self._closed:
+                    return
+
+    def _expire(self, limit: float | None) -> None:
+        with self._lock:
+            if self._closed or self.passed:
+                return
+            self.passed_limit = limit
             self.passed = True
             self._at = time.perf_counter()
             if self._interrupt is not None:
                 self._interrupt()
-
-    def _start(self, seconds: float) -> None:
-        self._timer = threading.Timer(seconds, self.expire)
-        self._timer.daemon = True
-        self._timer.name = "probe-deadline"
-        self._timer.start()
 
     def _release(self) -> None:
         self._interrupt = None

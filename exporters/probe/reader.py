@@ -15,6 +15,7 @@ from urllib3.exceptions import DecodeError
 from exporters.probe.connection import NET_SECONDS, Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError, StreamFormatError, cause, failure_at, failure_of_status
+from exporters.probe.manners import retry_after_seconds
 from exporters.probe.protocols.base import error_identifier
 from exporters.probe.session import new_session
 
@@ -96,7 +97,10 @@ class Exchange:
         if self.status != HTTPStatus.OK:
             body = self.body_json()
             error = body.get("error", body) if isinstance(body, dict) else None
-            raise failure_of_status(self.status, error_identifier(error), self.response.headers.get("Location"))
+            headers = self.response.headers
+            failure = failure_of_status(self.status, error_identifier(error), headers.get("Location"))
+            failure.retry_after = retry_after_seconds(headers.get("Retry-After"), time.time())
+            raise failure
 
 
 @contextmanager
@@ -132,8 +136,9 @@ def _failure(url: str, recorder: Recorder, error: Exception) -> ProbeError:
     if recorder.sending_at is None and recorder.error is None and recorder.stage != "tls":
         # Nothing was tried, e.g. a URL that requests cannot read.
         return ProbeError("internal", f"the request could not be made: {type(error).__name__}")
-    late = deadline.passed or isinstance(recorder.error, TimeoutError)
-    return failure_at(recorder.stage, urlsplit(url).netloc, recorder.error or error, deadline.seconds if late else None)
+    # A socket's own timeout ends connecting when the deadline leaves no more time for it.
+    late = deadline.passed_after or (deadline.seconds if isinstance(recorder.error, TimeoutError) else None)
+    return failure_at(recorder.stage, urlsplit(url).netloc, recorder.error or error, late)
 
 
 def get(url: str, headers: Mapping[str, str], timeout: float, largest: int) -> bytes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError, StreamFormatError, failure_of_body
-from exporters.probe.protocols import PROTOCOLS, ProbeProtocol
+from exporters.probe.protocols import PROTOCOLS, Decoder, StreamEvent
 from exporters.probe.protocols.base import error_identifier
 from exporters.probe.reader import DRAIN_SECONDS, ConnectionLostError, Exchange, TooLargeError, exchange
 from exporters.probe.timeline import Answer, Arrival, Ending, Figures, TokenSource, figures
@@ -41,6 +41,7 @@ class ProbeResult:
         finish_reason: Why the answer ended.
         buffered: Whether the stream arrived all at once, so that it has no TPOT.
         phases: Seconds by metrics.PHASES, only of phases that were reached.
+        retry_after_seconds: How long a server that refused the probe asked to be left alone.
     """
 
     target: str
@@ -59,6 +60,7 @@ class ProbeResult:
     finish_reason: str | None = None
     buffered: bool = False
     phases: dict[str, float] = field(default_factory=dict)
+    retry_after_seconds: float | None = None
 
 
 def run_probe(target: Target, scenario_name: str, scenario: Scenario, model: str) -> ProbeResult:
@@ -74,13 +76,20 @@ def run_probe(target: Target, scenario_name: str, scenario: Scenario, model: str
     def failed(error: ProbeError, phases: dict[str, float]) -> ProbeResult:
         detail = str(error)
         return ProbeResult(
-            target.name, scenario_name, model, error.outcome, detail, status_code=error.status_code, phases=phases
+            target.name,
+            scenario_name,
+            model,
+            error.outcome,
+            detail,
+            status_code=error.status_code,
+            phases=phases,
+            retry_after_seconds=error.retry_after,
         )
 
     if scenario.timeout is None:
         raise ValueError("the scenario has no timeout; take it from Config.scenarios_of")
     with Deadline(scenario.timeout) as deadline:
-        recorder = Recorder(deadline)
+        recorder = Recorder(deadline, scenario.ttft_timeout)
         try:
             found = _measure(target, scenario, model, recorder)
         except ProbeError as error:
@@ -120,10 +129,14 @@ def _measure(target: Target, scenario: Scenario, model: str, recorder: Recorder)
         answer.check_status()
         if answer.media_type in _DOCUMENTS:
             raise _not_a_stream(answer)
-        read = _read(answer, protocol, LARGEST_FRAME + LARGEST_PER_TOKEN * scenario.max_tokens)
+        read = _read(answer, protocol.decoder(), scenario)
     # Without the right type, bytes that hold no event are a document that the server forgot to name.
     no_event = read.ending is Ending.MALFORMED or not read.arrivals
-    if no_event and read.ending is not Ending.DEADLINE and answer.media_type not in protocol.media_types:
+    if (
+        no_event
+        and read.ending not in (Ending.DEADLINE, Ending.SILENCE)
+        and answer.media_type not in protocol.media_types
+    ):
         raise failure_of_body(answer.media_type, None)
     return figures(read, scenario.finish_reasons)
 
@@ -134,9 +147,9 @@ def _not_a_stream(answer: Exchange) -> ProbeError:
     return failure_of_body(answer.media_type, error_identifier(error) if error else None)
 
 
-def _read(answer: Exchange, protocol: ProbeProtocol, largest: int) -> Answer:
-    """Read the stream to its end, or to `largest` bytes: stamp, then parse."""
-    decoder = protocol.decoder()
+def _read(answer: Exchange, decoder: Decoder, scenario: Scenario) -> Answer:
+    """Read the stream to its end, or to as many bytes as its tokens can need: stamp, then parse."""
+    largest = LARGEST_FRAME + LARGEST_PER_TOKEN * scenario.max_tokens
     deadline = answer.recorder.deadline
     sent_at = answer.recorder.sending_at or 0.0
     ended_at = answer.recorder.headers_at or 0.0
@@ -149,12 +162,13 @@ def _read(answer: Exchange, protocol: ProbeProtocol, largest: int) -> Answer:
                 continue
             events = decoder.feed(data)
             arrivals += [Arrival(at, event) for event in events]
+            _move_limit(deadline, at, events, scenario.gap_timeout)
             if any(event.done for event in events):
                 ending = Ending.DONE
                 deadline.tighten(DRAIN_SECONDS)
         # The deadline's interruption looks like a clean end where the length of the body is not announced.
         if ending is Ending.END and deadline.passed:
-            ending, detail = Ending.DEADLINE, f"({deadline.seconds:g} s)"
+            ending, detail = _interrupted(deadline)
         if ending is Ending.END:
             arrivals += [Arrival(ended_at, event) for event in decoder.flush()]
     except TooLargeError as error:
@@ -167,8 +181,21 @@ def _read(answer: Exchange, protocol: ProbeProtocol, largest: int) -> Answer:
         if ending is not Ending.DONE:
             ending, detail = Ending.LOST, str(error)
             if deadline.passed:
-                ending, detail = Ending.DEADLINE, f"({deadline.seconds:g} s)"
+                ending, detail = _interrupted(deadline)
     return Answer(sent_at, arrivals, ended_at, ending, detail)
+
+
+def _move_limit(deadline: Deadline, at: float, events: list[StreamEvent], gap_timeout: float | None) -> None:
+    """Wait for the next token from `at` on, if these events hold one; for none after the reason of the end."""
+    if any(event.done or event.finish_reason for event in events):
+        deadline.limit(None)
+    elif any(event.channel is not None for event in events):
+        deadline.limit(gap_timeout, at)
+
+
+def _interrupted(deadline: Deadline) -> tuple[Ending, str]:
+    ending = Ending.DEADLINE if deadline.passed_limit is None else Ending.SILENCE
+    return ending, f"({deadline.passed_after:g} s)"
 
 
 def _phases(recorder: Recorder, found: Figures) -> dict[str, float]:

@@ -29,7 +29,7 @@ class _TimedConnection(HTTPConnection):
         # urllib3 would connect inside request(), and the connection would count as part of sending.
         if self.sock is None:
             self.connect()
-        self.recorder.sending_at = self.recorder.begin("send")
+        self.recorder.begin_sending()
         super().request(*args, **kwargs)
         self.recorder.end()
         self.recorder.begin("headers")

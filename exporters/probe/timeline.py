@@ -26,6 +26,7 @@ class Ending(Enum):
     DONE = "the server said that nothing follows"
     LOST = "the connection broke"
     DEADLINE = "the time was up"
+    SILENCE = "no token came for longer than the scenario allows"
     MALFORMED = "the bytes were no stream of this protocol"
     TOO_LARGE = "the answer was larger than allowed"
 
@@ -142,6 +143,10 @@ def _verdict(answer: Answer, any_token: bool, finish_reasons: Sequence[str]) -> 
         if any_token:
             return "deadline", f"tokens came, but the answer was not complete when the time was up {answer.detail}"
         return "ttft_timeout", f"no token came before the time was up {answer.detail}"
+    if answer.ending is Ending.SILENCE:
+        if any_token:
+            return "gap_timeout", f"tokens came, and then none for longer than gap_timeout {answer.detail}"
+        return "ttft_timeout", f"no token came within ttft_timeout {answer.detail}"
     if answer.ending is Ending.LOST:
         return "connection_lost", f"the connection broke inside the answer: {answer.detail}"
     if answer.ending is Ending.MALFORMED:

@@ -13,6 +13,7 @@ from typer.main import get_command
 from alerting.catalogue import catalogue
 from exporters.probe import metrics as probe_metrics
 from inferwatch.config import Config, parse_config
+from inferwatch.config.model import INHERITED
 from inferwatch.config.quantities import parse_duration
 from stack.cli import app
 
@@ -153,7 +154,7 @@ def test_documented_defaults_are_those_of_the_model(model):
         if written := re.fullmatch(r"`([^`]+)`", cell):
             default = field.get_default(call_default_factory=True)
             given = yaml.safe_load(written[1])
-            if key in ("interval", "timeout") and default is not None:
+            if key in INHERITED and default is not None:
                 assert parse_duration(given) == default, key
             elif default is not None:
                 assert given == default, key

@@ -111,6 +111,23 @@ def silent(peer: Peer) -> None:
 
 
 @behaviour
+def stall_after_finish(peer: Peer) -> None:
+    """Says why the answer ended, and then neither that it is done nor closes."""
+    peer.head()
+    stream(peer, *contents(TOKENS[:2]), FINISH)
+    peer.hold()
+
+
+@behaviour
+def pings_after_tokens(peer: Peer) -> None:
+    """Two tokens, then keep-alives and empty events for ever."""
+    peer.head()
+    stream(peer, *contents(TOKENS[:2]))
+    while True:
+        stream(peer, b": ping\n\n", ROLE)
+
+
+@behaviour
 def headers_only(peer: Peer) -> None:
     peer.head()
     peer.hold()

@@ -211,6 +211,39 @@ def test_tightening_never_extends() -> None:
         assert deadline.remaining() <= 0.01
 
 
+def interrupted(deadline: Deadline) -> threading.Event:
+    event = threading.Event()
+    deadline.guard(event.set)
+    return event
+
+
+def test_a_limit_is_reached_before_the_deadline_and_says_so() -> None:
+    with Deadline(60) as deadline:
+        event = interrupted(deadline)
+        deadline.limit(0.05)
+        assert event.wait(30)
+        assert (deadline.passed, deadline.passed_limit, deadline.passed_after) == (True, 0.05, 0.05)
+
+
+def test_a_limit_that_moves_on_or_ends_does_not_interrupt() -> None:
+    with Deadline(60) as deadline:
+        event = interrupted(deadline)
+        deadline.limit(0.2)
+        deadline.limit(30)
+        assert not event.wait(0.4)
+        deadline.limit(0.2)
+        deadline.limit(None)
+        assert not event.wait(0.4)
+        assert deadline.passed_after is None
+
+
+def test_a_limit_beyond_the_deadline_changes_nothing() -> None:
+    with Deadline(0.05) as deadline:
+        deadline.limit(30)
+        assert interrupted(deadline).wait(30)
+        assert (deadline.passed_limit, deadline.passed_after) == (None, 0.05)
+
+
 def test_an_ipv6_address_is_connected_to_and_not_resolved(free_port: int) -> None:
     result = probe(f"http://[::1]:{free_port}/v1")
     assert result.outcome == "connect" and "dns" not in result.phases

@@ -82,6 +82,18 @@ ENDLESS = {
     "stall": "deadline",
     "stall_unchunked": "deadline",
     "drip": "deadline",
+    "stall_after_finish": "deadline",
+    "pings_after_tokens": "deadline",
+}
+# With `ttft_timeout` and `gap_timeout` far below the deadline: behaviour -> outcome.
+SILENT = {
+    "silent": "ttft_timeout",
+    "headers_only": "ttft_timeout",
+    "pings_only": "ttft_timeout",
+    "drip_headers": "ttft_timeout",
+    "stall": "gap_timeout",
+    "stall_unchunked": "gap_timeout",
+    "pings_after_tokens": "gap_timeout",
 }
 TIME_LIMIT = 3.0
 
@@ -136,6 +148,28 @@ def test_what_never_ends_is_interrupted_at_the_deadline(hostile: HostileServer) 
     for result, seconds in results.values():
         assert TIME_LIMIT <= seconds < TIME_LIMIT + 20
         assert "(3 s)" in result.detail or "within 3 s" in result.detail
+
+
+def test_silence_is_interrupted_long_before_the_deadline(hostile: HostileServer) -> None:
+    def timed(name: str) -> tuple[ProbeResult, float]:
+        began = time.monotonic()
+        limits = scenario("60s", ttft_timeout="1s", gap_timeout="800ms")
+        return run_probe(target(hostile.url(name)), "short", limits, "m"), time.monotonic() - began
+
+    with ThreadPoolExecutor(len(SILENT)) as pool:
+        results = dict(zip(SILENT, pool.map(timed, SILENT), strict=True))
+    assert {name: result.outcome for name, (result, _) in results.items()} == SILENT
+    for result, seconds in results.values():
+        limit = 1.0 if result.outcome == "ttft_timeout" else 0.8
+        assert limit <= seconds < 40
+        assert f"{limit:g} s" in result.detail
+
+
+def test_limits_on_silence_do_not_touch_a_longer_answer(hostile: HostileServer) -> None:
+    """The answer takes 1.3 s with a token each 0.2 s: longer than either limit, and never silent for that long."""
+    limits = scenario("60s", ttft_timeout="1200ms", gap_timeout="1200ms")
+    result = run_probe(target(hostile.url("slow")), "short", limits, "m")
+    assert result.outcome == "success" and result.e2e_seconds is not None and result.e2e_seconds > 1.2
 
 
 def test_tokens_without_end_are_cut_at_the_byte_limit(hostile: HostileServer) -> None:

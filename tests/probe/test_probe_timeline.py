@@ -111,6 +111,8 @@ def test_a_pair_of_events_in_each_read_is_not_buffered() -> None:
         ([], Ending.LOST, "connection_lost"),
         ([(0.1, ROLE)], Ending.DEADLINE, "ttft_timeout"),
         ([(0.5, TOKEN), (0.6, STOP)], Ending.DEADLINE, "deadline"),
+        ([(0.1, ROLE)], Ending.SILENCE, "ttft_timeout"),
+        ([(0.5, TOKEN), (0.6, ROLE)], Ending.SILENCE, "gap_timeout"),
         ([(0.5, TOKEN)], Ending.MALFORMED, "stream_error"),
         ([(0.5, TOKEN)], Ending.TOO_LARGE, "stream_error"),
     ],
