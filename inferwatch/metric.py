@@ -16,6 +16,8 @@ class Metric:
         help: A full sentence.
         labels: The label names, without those that a scrape adds.
         buckets: The upper bounds of a histogram, in the metric's unit, without +Inf.
+        source: Where the value comes from, such as a function of a library; empty for what the exporter itself counts.
+        absent: Where there is no such value; empty for what is always there.
     """
 
     name: str
@@ -23,6 +25,8 @@ class Metric:
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
+    source: str = ""
+    absent: str = ""
 
     def __str__(self) -> str:
         return self.name

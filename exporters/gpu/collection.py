@@ -7,8 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from exporters.gpu import hardware_metrics as hardware
 from exporters.gpu.driver import Device
-from exporters.gpu.errors import DriverError, PermissionDeniedError, TransientError, UnsupportedError
+from exporters.gpu.errors import (
+    DriverError,
+    PermissionDeniedError,
+    StillDeniedError,
+    TransientError,
+    UnsupportedError,
+)
 from exporters.gpu.tally import Tally
 from inferwatch.metric import Metric
 
@@ -75,21 +82,35 @@ class Collection:
         self._tally = tally
         self._samples: list[Sample] = []
         self._errors: list[DriverError] = []
+        self._features: dict[str, bool] = {}
 
-    def ask(self, call: Callable[[], T]) -> T | None:
-        """Return the answer, or None when there is none; a dead GPU or driver raises, and ends the collection."""
+    def ask(self, call: Callable[[], T], feature: str = "") -> T | None:
+        """Return the answer, or None when there is none; a dead GPU or driver raises, and ends the collection.
+
+        Args:
+            call: What to ask.
+            feature: What is known of the GPU by whether it supports the call, as `gpu_capability` names it.
+        """
         try:
-            return call()
+            answer = call()
         except UnsupportedError:
+            self._can(feature, False)
             return None
         except DriverError as error:
-            self._tally.failed(error)
+            if not isinstance(error, StillDeniedError):
+                self._tally.failed(error)
             if not isinstance(error, PermissionDeniedError | TransientError):
                 raise
             self._errors.append(error)
             if isinstance(error, PermissionDeniedError):
                 self.notices.warn(error.function, f"{error}; start the exporter with the right to ask, or do without")
-        return None
+            return None
+        self._can(feature, True)
+        return answer
+
+    def know(self, feature: str, supported: bool) -> None:
+        """Say whether the GPU has a feature, where no return code tells."""
+        self._features[feature] = supported
 
     def add(self, metric: Metric, value: float, *labels: str, at_least: float = 0.0, at_most: float = math.inf) -> bool:
         """Keep a value if it is in range, else leave it absent and count it; return whether it was kept."""
@@ -103,13 +124,25 @@ class Collection:
         )
         return False
 
+    def reject(self, what: str) -> None:
+        """Count a value that cannot be and is not exported by itself."""
+        self._tally.rejected_value()
+        self.notices.warn(f"range {what}", f"a {what} was out of range; it is left out")
+
     def add_scaled(
-        self, metric: Metric, read: Callable[[], float], scale: float, *labels: str, at_most: float = math.inf
+        self,
+        metric: Metric,
+        read: Callable[[], float],
+        scale: float,
+        *labels: str,
+        at_least: float = 0.0,
+        at_most: float = math.inf,
+        feature: str = "",
     ) -> None:
         """Ask for one value and keep it in base units."""
-        value = self.ask(read)
+        value = self.ask(read, feature)
         if value is not None:
-            self.add(metric, value * scale, *labels, at_most=at_most)
+            self.add(metric, value * scale, *labels, at_least=at_least, at_most=at_most)
 
     def run(self, collectors: "Mapping[str, Collect]") -> Snapshot:
         """Run every collector.
@@ -124,7 +157,13 @@ class Collection:
             runs[name] = CollectorRun(success and len(self._errors) == errors, time.monotonic() - began)
         if self._errors and not self._samples:
             raise self._errors[-1]
+        for feature, supported in self._features.items():
+            self.add(hardware.CAPABILITY, float(supported), feature)
         return Snapshot(tuple(self._samples), runs)
+
+    def _can(self, feature: str, supported: bool) -> None:
+        if feature:
+            self._features.setdefault(feature, supported)
 
     def _run_one(self, name: str, collect: "Collect") -> bool:
         try:

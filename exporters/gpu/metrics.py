@@ -1,5 +1,6 @@
 """Every metric of the GPU exporter. Hardware series carry `gpu` (NVML index) and `uuid`; the scrape adds `node`."""
 
+from exporters.gpu import hardware_metrics
 from inferwatch.metric import Metric
 
 GPU = ("gpu", "uuid")
@@ -219,4 +220,4 @@ CLOCKS_EVENT_EPISODES = Metric(
 # The reasons that do harm; a power cap alone does not (design: "Throttled").
 HARMFUL_REASONS = ("hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown")
 
-ALL = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+ALL = (*(value for value in list(globals().values()) if isinstance(value, Metric)), *hardware_metrics.ALL)

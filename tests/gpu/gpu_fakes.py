@@ -5,8 +5,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from exporters.gpu import hardware_metrics as hardware
 from exporters.gpu.collection import Collect, Collection, Notices, Sample, Snapshot
-from exporters.gpu.collectors import COLLECTORS
+from exporters.gpu.collectors import COLLECTORS, Sources
 from exporters.gpu.driver import (
     Activity,
     ClockDomain,
@@ -222,7 +223,7 @@ class FakeXidEvents:
         self.closed += 1
 
 
-ALL_COLLECTORS: dict[str, Collect] = {name: collector.collect for name, collector in COLLECTORS.items()}
+ALL_COLLECTORS: dict[str, Collect] = {name: collector.make(Sources()) for name, collector in COLLECTORS.items()}
 
 
 def collect(device: FakeDevice, *names: str, tally: Tally | None = None) -> Snapshot:
@@ -237,7 +238,12 @@ def values(snapshot: Snapshot) -> dict[Any, float]:
     def key(sample: Sample) -> Any:
         return (sample.metric, *sample.labels) if sample.labels else sample.metric
 
-    return {key(sample): sample.value for sample in snapshot.samples}
+    return {key(sample): sample.value for sample in snapshot.samples if sample.metric != hardware.CAPABILITY}
+
+
+def capabilities(snapshot: Snapshot) -> dict[str, float]:
+    """Return which features the GPU has, as the snapshot says."""
+    return {sample.labels[0]: sample.value for sample in snapshot.samples if sample.metric == hardware.CAPABILITY}
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:

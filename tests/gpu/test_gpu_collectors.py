@@ -2,7 +2,7 @@ import logging
 import time
 
 import pytest
-from gpu_fakes import DENIED, LOST, TRANSIENT, UNKNOWN, UNSUPPORTED, FakeDevice, collect, values
+from gpu_fakes import DENIED, LOST, TRANSIENT, UNKNOWN, UNSUPPORTED, FakeDevice, capabilities, collect, values
 
 from exporters.gpu import metrics, reasons
 from exporters.gpu.collectors import COLLECTORS
@@ -36,7 +36,8 @@ def test_what_is_not_supported_is_absent_and_no_failure(name: str) -> None:
     device.fault = UNSUPPORTED
     tally = Tally()
     snapshot = collect(device, name, tally=tally)
-    assert snapshot.samples == ()
+    assert values(snapshot) == {}
+    assert set(capabilities(snapshot).values()) <= {0}
     assert snapshot.runs[name].success
     assert tally.errors() == {}
 
@@ -118,7 +119,7 @@ def test_a_value_that_cannot_be_is_left_out_and_counted(
 def test_a_gpu_without_memory_of_its_own_has_no_memory_series() -> None:
     device = FakeDevice()
     device.answers["memory"] = Memory(total=0, used=0, free=0, reserved=0)
-    assert collect(device, "memory").samples == ()
+    assert values(collect(device, "memory")) == {}
 
 
 def test_each_reason_is_a_series() -> None:

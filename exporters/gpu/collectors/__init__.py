@@ -1,40 +1,113 @@
-"""The collectors, each a function in a file of its own."""
+"""The collectors, each in a file of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from exporters.gpu.collection import Collect
 from exporters.gpu.collectors import (
+    activity,
+    bar1,
     clock_event_counters,
     clock_events,
     clocks,
+    ecc,
     energy,
+    fans,
     info,
+    media,
     memory,
+    mig,
+    modes,
+    nvlink,
+    pcie,
     power,
+    process,
+    recovery,
+    row_remapping,
     temperature,
+    thresholds,
+    unified_memory,
     utilization,
+    window,
 )
 
 
-class Collector(NamedTuple):
-    """One collector; `help` ends the sentence "collect ..."."""
+@dataclass(frozen=True)
+class Sources:
+    """What collectors need besides the GPU.
 
-    collect: Collect
+    Attributes:
+        window: The length in seconds of the trailing window.
+        proc: Where the host's /proc is mounted.
+    """
+
+    window: float = 30.0
+    proc: Path = Path("/proc")
+
+
+class Collector(NamedTuple):
+    """One collector.
+
+    Attributes:
+        make: Makes it.
+        help: Ends the sentence "collect ...".
+        on: Whether it is on unless it is switched off.
+    """
+
+    make: Callable[[Sources], Collect]
     help: str
+    on: bool = True
+
+
+def _plain(collect: Collect) -> Callable[[Sources], Collect]:
+    return lambda _: collect
 
 
 # By the name of the switch `--collector.NAME` and of the label `collector`.
 COLLECTORS: Mapping[str, Collector] = {
-    "info": Collector(info.collect, "name, PCI address and VBIOS version"),
-    "utilization": Collector(utilization.collect, "how busy the GPU and its memory bus are"),
-    "memory": Collector(memory.collect, "total, used, free and reserved memory"),
-    "temperature": Collector(temperature.collect, "the temperature of the die"),
-    "clocks": Collector(clocks.collect, "current and highest clocks"),
-    "power": Collector(power.collect, "power drawn and power limits"),
-    "energy": Collector(energy.collect, "the driver's energy counter"),
-    "clock_events": Collector(clock_events.collect, "the reasons that hold the clocks down now"),
-    "clock_event_counters": Collector(
-        clock_event_counters.collect, "how long a reason held the clocks down, by the driver's count"
+    "info": Collector(_plain(info.collect), "what the GPU is: name, architecture, PCI address, versions"),
+    "utilization": Collector(_plain(utilization.collect), "how busy the GPU and its memory bus are"),
+    "utilization_window": Collector(
+        lambda sources: window.utilization(sources.window), "highest and mean utilisation in the trailing window"
     ),
+    "activity": Collector(_plain(activity.collect), "how busy multiprocessors, tensor cores and memory are, by GPM"),
+    "memory": Collector(_plain(memory.collect), "total, used, free and reserved memory"),
+    "unified_memory": Collector(
+        lambda sources: unified_memory.collector(sources.proc), "the host's memory, where the GPU has none of its own"
+    ),
+    "temperature": Collector(_plain(temperature.collect), "temperatures, and the margin until the GPU slows down"),
+    "clocks": Collector(_plain(clocks.collect), "current and highest clocks of multiprocessors and memory"),
+    "power": Collector(_plain(power.collect), "power drawn and the limits in force"),
+    "power_window": Collector(lambda sources: window.power(sources.window), "highest power in the trailing window"),
+    "energy": Collector(_plain(energy.collect), "the driver's energy counter"),
+    "clock_events": Collector(_plain(clock_events.collect), "the reasons that hold the clocks down now"),
+    "clock_event_counters": Collector(
+        _plain(clock_event_counters.collect), "how long a reason held the clocks down, by the driver's count"
+    ),
+    "ecc": Collector(_plain(ecc.collect), "memory errors since the driver was loaded"),
+    "row_remapping": Collector(_plain(row_remapping.collect), "whether a repair of the memory waits or failed"),
+    "recovery": Collector(_plain(recovery.collect), "what the driver asks to be done"),
+    "pcie": Collector(_plain(pcie.collect), "the PCIe link and its replays"),
+    "mig": Collector(_plain(mig.collect), "instances of a GPU in MIG mode, their memory and activity"),
+    "process": Collector(lambda sources: process.collector(sources.proc), "processes, their memory and whose they are"),
+    "nvlink": Collector(_plain(nvlink.collect), "NVLinks that are up, their bytes and errors", on=False),
+    "activity_details": Collector(
+        _plain(activity.collect_details), "occupancy and each kind of arithmetic, by GPM", on=False
+    ),
+    "bar1": Collector(_plain(bar1.collect), "the window through which the host reaches the memory", on=False),
+    "clocks_all": Collector(_plain(clocks.collect_more), "clocks of graphics and video as well", on=False),
+    "ecc_aggregate": Collector(_plain(ecc.collect_aggregate), "memory errors in the board's life", on=False),
+    "fans": Collector(_plain(fans.collect), "the speed of the fans", on=False),
+    "media": Collector(_plain(media.collect), "encoder, decoder, JPEG and optical flow engines", on=False),
+    "modes": Collector(_plain(modes.collect), "persistence, ECC, MIG, compute mode and performance state", on=False),
+    "pcie_errors": Collector(_plain(pcie.collect_errors), "errors on the PCIe link by type", on=False),
+    "pcie_rate": Collector(
+        _plain(pcie.collect_rate), "bytes a second over PCIe; blocks for 40 ms in each collection", on=False
+    ),
+    "pcie_traffic": Collector(_plain(pcie.collect_traffic), "bytes over PCIe, by the driver's counters", on=False),
+    "power_limits": Collector(_plain(power.collect_limits), "default, lowest and highest power limit", on=False),
+    "row_remapping_counts": Collector(_plain(row_remapping.collect_counts), "rows that were replaced", on=False),
+    "thresholds": Collector(_plain(thresholds.collect), "temperatures at which the GPU slows or shuts down", on=False),
 }

@@ -48,7 +48,9 @@ def collect(gpu: Collection) -> None:
     if read is None:
         return
     seconds = {field: nanoseconds * NANOSECOND for field, nanoseconds in read.items()}
-    fields = ALWAYS | slowdowns if _plausible(gpu, slowdowns, seconds) else ALWAYS
+    counted = any(field in seconds for field in slowdowns.values()) and _plausible(gpu, slowdowns, seconds)
+    gpu.know("slowdown_counters", counted)
+    fields = ALWAYS | slowdowns if counted else ALWAYS
     # The driver cannot have counted for longer than the machine runs.
     uptime = time.clock_gettime(_SINCE_BOOT)
     for reason, field in fields.items():

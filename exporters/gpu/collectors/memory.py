@@ -2,6 +2,7 @@
 
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
+from exporters.gpu.collectors.unified_memory import shares_host_memory
 
 # No GPU has more; NVML's "no value" (all bits set) lies far above.
 LARGEST_BYTES = 2**50
@@ -9,8 +10,10 @@ LARGEST_BYTES = 2**50
 
 def collect(gpu: Collection) -> None:
     """Collect total, used, free and reserved bytes."""
-    memory = gpu.ask(gpu.device.memory)
-    if memory is None or not gpu.add(metrics.MEMORY_TOTAL, memory.total, at_least=1, at_most=LARGEST_BYTES):
+    memory = gpu.ask(gpu.device.memory, "memory")
+    if memory is None or shares_host_memory(gpu, memory):
+        return
+    if not gpu.add(metrics.MEMORY_TOTAL, memory.total, at_least=1, at_most=LARGEST_BYTES):
         return
     gpu.add(metrics.MEMORY_USED, memory.used, at_most=memory.total)
     gpu.add(metrics.MEMORY_FREE, memory.free, at_most=memory.total)

@@ -5,7 +5,7 @@ It needs no special right and does not take the lock of the profilers. Samples l
 
 import ctypes
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import pynvml
 
@@ -50,18 +50,27 @@ class _Request(ctypes.Structure):
     )
 
 
+class _Taken(NamedTuple):
+    sample: Any
+    at: float
+    found: dict[Activity, float]
+
+
 class Gpm:
     """The last sample of one GPU and of each of its GPU instances, which belong to the library until `free`."""
 
     def __init__(self) -> None:
-        self._last: dict[int | None, tuple[Any, float]] = {}
+        self._last: dict[int | None, _Taken] = {}
         self._spare: list[Any] = []
 
     def active(self, handle: Any, gpu_instance: int | None) -> dict[Activity, float]:
-        """Return percentages since the call before for this GPU or this instance; nothing at the first call."""
-        earlier, taken = self._last.get(gpu_instance, (None, 0.0))
-        if earlier is not None and time.monotonic() - taken < SHORTEST_SECONDS:
-            return {}
+        """Return percentages since the call before for this GPU or this instance; nothing at the first call.
+
+        A call that comes too soon is answered with what the call before was.
+        """
+        last = self._last.get(gpu_instance)
+        if last is not None and time.monotonic() - last.at < SHORTEST_SECONDS:
+            return last.found
         later = self._spare.pop() if self._spare else call("nvmlGpmSampleAlloc")
         try:
             if gpu_instance is None:
@@ -71,15 +80,17 @@ class Gpm:
         except DriverError:
             self._spare.append(later)
             raise
-        self._last[gpu_instance] = later, time.monotonic()
-        if earlier is None:
+        self._last[gpu_instance] = _Taken(later, time.monotonic(), {})
+        if last is None:
             return {}
-        self._spare.append(earlier)
-        return _between(earlier, later)
+        self._spare.append(last.sample)
+        found = _between(last.sample, later)
+        self._last[gpu_instance] = _Taken(later, time.monotonic(), found)
+        return found
 
     def forget(self) -> None:
         """Begin anew: the GPU or its instances are no longer those of the last samples."""
-        self._spare += [sample for sample, _ in self._last.values()]
+        self._spare += [taken.sample for taken in self._last.values()]
         self._last = {}
 
     def free(self) -> None:

@@ -1,0 +1,44 @@
+"""How well the GPU was used between two collections, by GPM: utilisation only says that something ran.
+
+The first collection has nothing to compare with, and so no value.
+"""
+
+from collections.abc import Mapping
+
+from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu.collection import Collection
+from exporters.gpu.driver import Activity
+from inferwatch.metric import Metric
+
+PERCENT = 0.01
+SHARES: Mapping[Activity, Metric] = {
+    "sm": hardware.SM_ACTIVE,
+    "tensor": hardware.TENSOR_ACTIVE,
+    "dram": hardware.DRAM_ACTIVE,
+}
+DETAILS: Mapping[Activity, Metric] = {
+    "graphics": hardware.GRAPHICS_ACTIVE,
+    "sm_occupancy": hardware.SM_OCCUPANCY,
+}
+PIPES: tuple[Activity, ...] = ("int", "fp64", "fp32", "fp16", "hmma", "imma", "dfma")
+
+
+def collect(gpu: Collection) -> None:
+    """Collect what was active: the multiprocessors, the tensor cores, the memory."""
+    _add(gpu, SHARES)
+
+
+def collect_details(gpu: Collection) -> None:
+    """Collect what the multiprocessors were active with."""
+    found = _add(gpu, DETAILS)
+    for pipe in PIPES:
+        if pipe in found:
+            gpu.add(hardware.PIPE_ACTIVE, found[pipe] * PERCENT, pipe, at_most=1)
+
+
+def _add(gpu: Collection, shares: Mapping[Activity, Metric]) -> Mapping[Activity, float]:
+    found = gpu.ask(gpu.device.activity, "activity") or {}
+    for name, metric in shares.items():
+        if name in found:
+            gpu.add(metric, found[name] * PERCENT, at_most=1)
+    return found

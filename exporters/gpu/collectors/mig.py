@@ -1,0 +1,45 @@
+"""The instances of a GPU in MIG mode: what there is, its memory, and how well it was used.
+
+Memory and activity are those of a GPU instance and told once for it, whatever number of compute instances share it.
+What belongs to the board, such as power, is told once for the board.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu.collection import Collection
+from exporters.gpu.collectors.memory import LARGEST_BYTES
+from exporters.gpu.driver import Activity, MigInstance
+from inferwatch.metric import Metric
+
+PERCENT = 0.01
+SHARES: Mapping[Activity, Metric] = {
+    "graphics": hardware.MIG_GRAPHICS_ACTIVE,
+    "sm": hardware.MIG_SM_ACTIVE,
+    "tensor": hardware.MIG_TENSOR_ACTIVE,
+    "dram": hardware.MIG_DRAM_ACTIVE,
+}
+
+
+def collect(gpu: Collection) -> None:
+    """Collect every instance."""
+    instances = gpu.ask(gpu.device.mig_instances) or []
+    for one in instances:
+        gpu.add(hardware.MIG_INFO, 1, str(one.gpu_instance), str(one.compute_instance), one.uuid, one.profile)
+    for one in {one.gpu_instance: one for one in reversed(instances)}.values():
+        _memory(gpu, one)
+        found = gpu.ask(partial(gpu.device.mig_activity, one.gpu_instance)) or {}
+        for name, metric in SHARES.items():
+            if name in found:
+                gpu.add(metric, found[name] * PERCENT, str(one.gpu_instance), at_most=1)
+
+
+def _memory(gpu: Collection, one: MigInstance) -> None:
+    memory, instance = one.memory, str(one.gpu_instance)
+    if memory is None or not gpu.add(
+        hardware.MIG_MEMORY_TOTAL, memory.total, instance, at_least=1, at_most=LARGEST_BYTES
+    ):
+        return
+    gpu.add(hardware.MIG_MEMORY_USED, memory.used, instance, at_most=memory.total)
+    gpu.add(hardware.MIG_MEMORY_FREE, memory.free, instance, at_most=memory.total)

@@ -1,0 +1,75 @@
+"""The PCIe link: how fast it is, how fast it could be, what went wrong on it, and how much went over it."""
+
+from functools import partial
+
+from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu.collection import Collection
+from exporters.gpu.driver import Reading
+from inferwatch.metric import Metric
+
+NEWEST_GENERATION = 10
+MOST_LANES = 64
+MOST_COUNTED = 2**48
+MOST_BYTES = 2**63
+KILOBYTE = 1000
+MOST_BYTES_PER_SECOND = 1e12
+ERRORS: dict[str, Reading] = {
+    "correctable": "pcie_correctable_errors",
+    "nonfatal": "pcie_nonfatal_errors",
+    "fatal": "pcie_fatal_errors",
+    "receiver": "pcie_receiver_errors",
+    "bad_tlp": "pcie_bad_tlp",
+    "bad_dllp": "pcie_bad_dllp",
+    "nak_sent": "pcie_naks_sent",
+    "nak_received": "pcie_naks_received",
+    "lcrc": "pcie_lcrc_errors",
+    "unsupported_request": "pcie_unsupported_requests",
+}
+
+
+def collect(gpu: Collection) -> None:
+    """Collect the link and its replays."""
+    for metric, reading, least, most in _LINK:
+        gpu.add_scaled(metric, partial(gpu.device.reading, reading), 1, at_least=least, at_most=most)
+
+
+_LINK: tuple[tuple[Metric, Reading, int, int], ...] = (
+    (hardware.PCIE_GENERATION, "pcie_generation", 1, NEWEST_GENERATION),
+    (hardware.PCIE_GENERATION_MAX, "pcie_generation_max", 1, NEWEST_GENERATION),
+    (hardware.PCIE_WIDTH, "pcie_width", 1, MOST_LANES),
+    (hardware.PCIE_WIDTH_MAX, "pcie_width_max", 1, MOST_LANES),
+    (hardware.PCIE_REPLAYS, "pcie_replays", 0, 2**32 - 2),
+)
+
+
+def collect_errors(gpu: Collection) -> None:
+    """Collect errors by type and how often the link was trained again."""
+    gpu.add_scaled(hardware.PCIE_RECOVERIES, partial(gpu.device.reading, "pcie_recoveries"), 1, at_most=MOST_COUNTED)
+    for name, reading in ERRORS.items():
+        read = partial(gpu.device.reading, reading)
+        gpu.add_scaled(hardware.PCIE_ERRORS, read, 1, name, at_most=MOST_COUNTED)
+
+
+def collect_traffic(gpu: Collection) -> None:
+    """Collect how many bytes went over the link, by the driver's counters."""
+    for metric, reading in _TRAFFIC:
+        gpu.add_scaled(metric, partial(gpu.device.reading, reading), 1, at_most=MOST_BYTES)
+
+
+_TRAFFIC: tuple[tuple[Metric, Reading], ...] = (
+    (hardware.PCIE_TRANSMITTED, "pcie_transmitted_bytes"),
+    (hardware.PCIE_RECEIVED, "pcie_received_bytes"),
+)
+
+
+def collect_rate(gpu: Collection) -> None:
+    """Collect how many bytes a second went over the link; the driver measures for 20 ms each way and blocks so long."""
+    for metric, reading in _RATE:
+        read = partial(gpu.device.reading, reading)
+        gpu.add_scaled(metric, read, KILOBYTE, at_most=MOST_BYTES_PER_SECOND)
+
+
+_RATE: tuple[tuple[Metric, Reading], ...] = (
+    (hardware.PCIE_TRANSMITTING, "pcie_transmitting_kilobytes_per_second"),
+    (hardware.PCIE_RECEIVING, "pcie_receiving_kilobytes_per_second"),
+)
