@@ -1,6 +1,7 @@
 """Whether the monitoring itself works. These read metrics of Prometheus and Alertmanager, whose names are theirs."""
 
 from alerting.alert import Alert
+from exporters.gpu import metrics as gpu
 from exporters.probe import metrics as probe
 from inferwatch.config.model import OWN_NODE
 
@@ -11,12 +12,16 @@ STORAGE_FAILURES = (
     "prometheus_tsdb_head_truncations_failed_total",
     "prometheus_tsdb_checkpoint_creations_failed_total",
 )
-RELOADS = (
+OWN_RELOADS = (
     str(probe.CONFIG_RELOAD_SUCCESSFUL),
+    str(probe.WEB_CONFIG_RELOAD_SUCCESSFUL),
+    str(gpu.WEB_CONFIG_RELOAD_SUCCESSFUL),
+)
+FOREIGN_RELOADS = (
     "prometheus_config_last_reload_successful",
     "alertmanager_config_last_reload_successful",
 )
-FOREIGN_METRICS = ("up", "ALERTS", RULE_FAILURES, *STORAGE_FAILURES, *RELOADS[1:])
+FOREIGN_METRICS = ("up", "ALERTS", RULE_FAILURES, *STORAGE_FAILURES, *FOREIGN_RELOADS)
 
 
 def _exporter_down() -> Alert:
@@ -82,7 +87,7 @@ def _not_storing() -> Alert:
 def _reload_failed() -> Alert:
     return Alert(
         "ConfigReloadFailed",
-        expr="\nor\n".join(f"{name} == 0" for name in RELOADS),
+        expr="\nor\n".join(f"{name} == 0" for name in (*OWN_RELOADS, *FOREIGN_RELOADS)),
         wait="1m",
         severity="ticket",
         family="monitoring",

