@@ -2,17 +2,21 @@
 
 import argparse
 import logging
+import signal
 from pathlib import Path
 
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collect
-from exporters.gpu.collectors import COLLECTORS
+from exporters.gpu.collectors import COLLECTORS, Sources
 from exporters.gpu.control import ControlFile
 from exporters.gpu.driver import Driver
+from exporters.gpu.expected import Expected
 from exporters.gpu.fleet import Fleet
 from exporters.gpu.nvml import NvmlDriver
+from exporters.gpu.pci import PciBus
 from exporters.gpu.registry import registry
 from exporters.gpu.simulated import SimulatedDriver
+from exporters.gpu.watchdog import Watchdog
 from exporters.gpu.worker import Settings
 from inferwatch import logs, service
 from inferwatch.config.quantities import parse_duration
@@ -23,6 +27,7 @@ log = logging.getLogger("exporters.gpu")
 
 PORT = 9810
 MOST_SIMULATED = 64
+MOST_EXPECTED = 1024
 FASTEST_HERTZ = 100.0
 
 
@@ -35,16 +40,19 @@ def _main() -> int:
     options = _parser().parse_args()
     logs.configure(options.log_level, options.log_format)
     driver = _driver(options)
-    fleet = Fleet(driver, _settings(options))
+    fleet = Fleet(driver, _settings(options), _expected(options))
     served = registry(fleet)
     web = WebConfigKeeper(options.web_config_file) if options.web_config_file is not None else None
     if web is not None:
         served.register(WebConfigHealth(web, metrics.WEB_CONFIG_RELOAD_SUCCESSFUL))
     server = ExpositionServer("GPU exporter", options.listen, served, health=fleet.trouble, web=web)
-    signals = service.Signals()
+    signals = service.Signals(on={signal.SIGUSR1: fleet.release, signal.SIGUSR2: fleet.resume})
+    watchdog = Watchdog(fleet.hopeless)
     fleet.start()
     server.start()
+    watchdog.start()
     signals.wait()
+    watchdog.stop()
     server.stop()
     fleet.stop()
     return 0
@@ -77,12 +85,41 @@ def _parser() -> argparse.ArgumentParser:
         metavar="HZ",
         help="how often a second the clock-event reasons are sampled; 0 samples none",
     )
+    collecting.add_argument(
+        "--gpu.expected",
+        dest="expected",
+        type=_expected_count,
+        metavar="N",
+        help="how many GPUs there should be; an alert compares it with those found. Without it, the PCI bus says",
+    )
+    collecting.add_argument(
+        "--gpu.window",
+        dest="window",
+        type=_duration,
+        default="30s",
+        metavar="DURATION",
+        help="the trailing window of the highest and mean utilisation and the highest power",
+    )
+    collecting.add_argument(
+        "--path.procfs", dest="proc", type=Path, default=Path("/proc"), metavar="DIR", help="where the host's /proc is"
+    )
+    collecting.add_argument(
+        "--path.sysfs", dest="sysfs", type=Path, default=Path("/sys"), metavar="DIR", help="where sysfs is mounted"
+    )
+    collecting.add_argument(
+        "--path.kmsg",
+        dest="kmsg",
+        type=Path,
+        default=Path("/dev/kmsg"),
+        metavar="FILE",
+        help="the kernel's log, which tells of XIDs that NVML does not; one that cannot be read is done without",
+    )
     for name, collector in COLLECTORS.items():
         collecting.add_argument(
             f"--collector.{name}",
             dest=f"collector_{name}",
             action=argparse.BooleanOptionalAction,
-            default=True,
+            default=collector.on,
             help=f"collect {collector.help}",
         )
     simulation = parser.add_argument_group("simulation")
@@ -100,10 +137,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _settings(options: argparse.Namespace) -> Settings:
+    sources = Sources(options.window, options.proc)
     collectors: dict[str, Collect] = {
-        name: collector.collect for name, collector in COLLECTORS.items() if getattr(options, f"collector_{name}")
+        name: collector.make(sources) for name, collector in COLLECTORS.items() if getattr(options, f"collector_{name}")
     }
-    return Settings(collectors, options.interval, options.deadline, options.sampler_hertz)
+    # The machine's own log and bus say nothing about GPUs that do not exist.
+    kmsg = options.kmsg if options.simulate is None else None
+    return Settings(collectors, options.interval, options.deadline, options.sampler_hertz, kmsg)
+
+
+def _expected(options: argparse.Namespace) -> Expected:
+    return Expected(options.expected, PciBus.of_this_machine(options.sysfs) if options.simulate is None else None)
 
 
 def _driver(options: argparse.Namespace) -> Driver:
@@ -130,6 +174,12 @@ def _hertz(text: str) -> float:
     if not 0 <= value <= FASTEST_HERTZ:
         raise argparse.ArgumentTypeError(f"{text!r} is not a rate from 0 to {FASTEST_HERTZ:g} a second")
     return value
+
+
+def _expected_count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_EXPECTED:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of GPUs from 1 to {MOST_EXPECTED}")
+    return int(text)
 
 
 def _count(text: str) -> int:

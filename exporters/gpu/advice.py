@@ -9,8 +9,8 @@ _ADVICE = {
     ),
     "driver_not_loaded": "the NVIDIA driver is not loaded: run nvidia-smi, then see dmesg for why it did not load",
     "lib_rm_version_mismatch": (
-        "the driver was upgraded and its kernel module was not reloaded: reboot, or reload the module, and restart "
-        "this exporter, which keeps the library that it once loaded"
+        "the driver was upgraded and its kernel module was not reloaded: reload the module or reboot. This exporter "
+        "keeps the library that it once loaded, so it ends if it had worked before, to be started anew"
     ),
     "no_permission": "this user may not open /dev/nvidiactl: correct its permissions or the container's devices",
     "unknown": (

@@ -4,68 +4,71 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from typing import Literal, NamedTuple
 
 from exporters.gpu import advice
-from exporters.gpu.collection import Snapshot
 from exporters.gpu.driver import Driver, Versions
-from exporters.gpu.errors import DriverError, LifecycleError, UnknownError
-from exporters.gpu.integrator import ReasonIntegrator, ReasonTotals
+from exporters.gpu.errors import DriverError, GpuDeadError, LifecycleError, UnknownError
+from exporters.gpu.expected import Expected
+from exporters.gpu.integrator import ReasonIntegrator
+from exporters.gpu.last_resort import LastResort
+from exporters.gpu.report import GpuReport, Vanished
 from exporters.gpu.tally import Tally
+from exporters.gpu.watchdog import End, end_process
 from exporters.gpu.worker import Settings, Worker
+from exporters.gpu.xid.kernel_log import Address, address
+from exporters.gpu.xid.watch import XidWatch
 
 log = logging.getLogger(__name__)
 
 FIRST_RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 60.0
-# A GPU that vanished is reported as down for so long; then it was replaced, and must not page for ever.
-FORGET_SECONDS = 86_400.0
+RECOUNT_SECONDS = 10.0
+# How long a call may hang, with no GPU answering, before this process is of no more use.
+HOPELESS_SECONDS = 60.0
+
+Ended = Literal["stopped", "released", "changed", "lost"]
 
 
-@dataclass(frozen=True)
-class GpuReport:
-    """One GPU as it is now.
+class Watched(NamedTuple):
+    """Why NVML is to be shut down, whether a GPU was ever up since it was initialised, and the error if it was lost."""
 
-    Attributes:
-        gpu: The index.
-        uuid: The identity; empty for a GPU that was lost before it ever told.
-        up: Whether its last collection succeeded and is fresh.
-        stuck: Whether a collection is past its deadline.
-        last_error_code: The NVML code of the last failed collection; 0 for none.
-        last_success: Unix time of the last good collection.
-        seconds: How long the last collection took.
-        snapshot: What that one found; None unless it is up.
-        totals: What the sampler saw; None unless it is up and sampled.
-    """
-
-    gpu: str
-    uuid: str
-    up: bool
-    stuck: bool = False
-    last_error_code: int = 0
-    last_success: float | None = None
-    seconds: float | None = None
-    snapshot: Snapshot | None = None
-    totals: ReasonTotals | None = None
+    ended: Ended
+    ever_up: bool
+    error: DriverError | None = None
 
 
 class Fleet:
     """Collects every GPU in the background, from `start` to `stop`."""
 
-    def __init__(self, driver: Driver, settings: Settings) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        settings: Settings,
+        expected: Expected | None = None,
+        end: End = end_process,
+    ) -> None:
         self.tally = Tally()
         self.init_error_code = 0
         self.reinits = 0
         self.versions: Versions | None = None
         self.simulated = driver.simulated
+        self.released = False
+        self.expected = expected or Expected()
+        self.xids = XidWatch(driver, self.tally, settings.kmsg, self._uuid_at)
         self._driver = driver
         self._settings = settings
         self._workers: list[Worker] = []
-        self._vanished: dict[str, tuple[float, GpuReport]] = {}
+        self._vanished = Vanished()
         self._integrators: dict[str, ReasonIntegrator] = {}
         self._stuck: set[str] = set()
         self._opened_before = False
+        self._last_resort = LastResort(end)
+        self._in_driver: tuple[str, float] | None = None
         self._stop = threading.Event()
+        self._release_wanted = threading.Event()
+        self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="fleet", daemon=True)
 
     @property
@@ -75,12 +78,28 @@ class Fleet:
 
     def start(self) -> None:
         """Begin to collect."""
+        self.expected.look()
+        self.xids.start()
         self._thread.start()
 
     def stop(self) -> None:
         """End; a thread that hangs inside the driver is left behind after the deadline."""
         self._stop.set()
+        self._wake.set()
         self._thread.join(self._settings.deadline + 1.0)
+        self.xids.stop()
+
+    def release(self) -> None:
+        """Let go of every GPU for maintenance, until `resume`; `released` says when it is done."""
+        log.info("asked to release the GPUs")
+        self._release_wanted.set()
+        self._wake.set()
+
+    def resume(self) -> None:
+        """Take the GPUs again."""
+        log.info("asked to take the GPUs again")
+        self._release_wanted.clear()
+        self._wake.set()
 
     def trouble(self) -> str | None:
         """Return what is wrong with the exporter itself, or None; a lost GPU or driver is not the exporter's fault."""
@@ -91,16 +110,28 @@ class Fleet:
             return f"the collection of GPU {', '.join(dead)} has ended; restart the exporter, its log says why"
         return None
 
+    def hopeless(self, now: float) -> str | None:
+        """Return why only a new process can help: a call hangs in the driver and no GPU answers any more."""
+        if self._stop.is_set() or any(worker.fresh(now) for worker in self._workers):
+            return None
+        for worker in self._workers:
+            if worker.stuck_for(now) > HOPELESS_SECONDS:
+                return (
+                    f"GPU {worker.gpu} ({worker.uuid or 'uuid not known'}) has hung inside the driver for "
+                    f"{worker.stuck_for(now):.0f} s past its deadline, and no other GPU answers"
+                )
+        call = self._in_driver
+        if call is not None and now - call[1] > HOPELESS_SECONDS:
+            return f"NVML has hung for {now - call[1]:.0f} s while it was to {call[0]}, and no GPU answers"
+        return None
+
     def report(self) -> list[GpuReport]:
-        """Return every GPU that is here or was here in the last day."""
+        """Return every GPU that is here or was here in the last day; none while they are released."""
+        if self.released:
+            return []
         now = time.monotonic()
         workers = self._workers
-        here = {worker.uuid for worker in workers if worker.uuid}
-        gone = {
-            uuid: last
-            for uuid, (since, last) in self._vanished.copy().items()
-            if uuid not in here and now - since < FORGET_SECONDS
-        }
+        gone = self._vanished.without({worker.uuid for worker in workers if worker.uuid}, now)
         reports = list(self._present(workers, gone, now))
         named = {report.uuid for report in reports}
         return reports + [last for uuid, last in gone.items() if uuid not in named]
@@ -123,37 +154,94 @@ class Fleet:
                 uuid=uuid,
                 up=snapshot is not None,
                 stuck=worker.stuck_for(now) > 0,
+                suspended=worker.suspended(now),
                 last_error_code=worker.last_error_code,
                 last_success=worker.last_success,
                 seconds=worker.outcome.seconds if worker.outcome else None,
                 snapshot=snapshot,
                 totals=sampled.totals(now - self._settings.longest_age) if sampled else None,
+                good_until=worker.good_until(now),
             )
+
+    def _uuid_at(self, place: Address) -> str | None:
+        found = (worker.uuid for worker in self._workers if worker.pci and address(worker.pci) == place)
+        return next(found, None)
 
     def _run(self) -> None:
         retry = FIRST_RETRY_SECONDS
         while not self._stop.is_set():
-            if self._open():
-                if self._watch():
+            if self._release_wanted.is_set():
+                self._stay_released()
+            elif self._asleep():
+                self._pause(1.0)
+            else:
+                watched = self._live()
+                if watched.ever_up:
                     retry = FIRST_RETRY_SECONDS
-                self._close()
-            self._stop.wait(retry)
-            retry = min(retry * 2, LONGEST_RETRY_SECONDS)
+                if watched.ended == "lost":
+                    if watched.error and self._last_resort.only_a_new_process_helps(watched.error, watched.ever_up):
+                        return
+                    self._pause(retry)
+                    retry = min(retry * 2, LONGEST_RETRY_SECONDS)
 
-    def _open(self) -> bool:
+    def _live(self) -> Watched:
+        """Initialise NVML, collect until that has to end, and shut it down; an error of the start counts as lost."""
+        error = self._open()
+        if error is not None:
+            return Watched("lost", ever_up=False, error=error)
+        watched = self._watch()
+        closed = self._close()
+        if watched.ended == "released" and closed:
+            self.released = True
+        elif watched.ended == "released":
+            log.error("the GPUs cannot be released, since a call hangs inside the driver; stop this process instead")
+        return watched
+
+    def _stay_released(self) -> None:
+        # Without an open NVML there is nothing to let go of.
+        if not self.nvml_up and not self.released and not self._stuck:
+            self.released = True
+        if self.released:
+            log.warning("the GPUs are released: none is collected until SIGUSR2")
+        while self._release_wanted.is_set() and not self._stop.is_set():
+            self._pause(60.0)
+        self.released = False
+
+    def _asleep(self) -> bool:
+        """Return whether every GPU is suspended: then NVML is left alone, which would wake them."""
+        self.expected.look()
+        return self.expected.all_asleep()
+
+    def _pause(self, seconds: float) -> None:
+        """Wait, but no longer than until something is asked for."""
+        if not self._wake.wait(seconds):
+            return
+        self._wake.clear()
+
+    @contextmanager
+    def _driver_call(self, what: str) -> Iterator[None]:
+        """Let `hopeless` see a call on this thread that hangs."""
+        self._in_driver = (what, time.monotonic())
         try:
-            self._driver.open()
-            try:
-                versions, count = self._driver.versions(), self._driver.device_count()
-            except DriverError:
-                self._shut_down()
-                raise
+            yield
+        finally:
+            self._in_driver = None
+
+    def _open(self) -> DriverError | None:
+        try:
+            with self._driver_call("initialise"):
+                self._driver.open()
+                try:
+                    versions, count = self._driver.versions(), self._driver.device_count()
+                except DriverError:
+                    self._shut_down()
+                    raise
         except DriverError as error:
             self.tally.failed(error)
             if error.code != self.init_error_code:
                 log.error("%s. Trying again, at least once a minute", advice.sentence(error))
             self.init_error_code = error.code
-            return False
+            return error
         if self._opened_before:
             self.reinits += 1
         self._opened_before = True
@@ -161,30 +249,72 @@ class Fleet:
         log.info(
             "%s %d GPU(s), driver %s", "simulating" if self.simulated else "collecting", count, versions.driver or "?"
         )
-        workers = [Worker(index, self._driver, self._settings, self._integrators, self.tally) for index in range(count)]
+        self.xids.open()
+        workers = [
+            Worker(
+                index,
+                self._driver,
+                self._settings,
+                self._integrators,
+                self.tally,
+                self.xids.watch,
+                self.expected.suspended,
+            )
+            for index in range(count)
+        ]
         for worker in workers:
             worker.start()
         self._workers, self.versions = workers, versions
-        return True
+        return None
 
-    def _watch(self) -> bool:
-        """Wait until the driver is lost or the exporter stops; return whether a GPU was ever up."""
+    def _watch(self) -> Watched:
+        """Wait until the driver is lost, its GPUs have changed, or somebody asks for something else."""
         ever_up = False
-        while not self._stop.wait(min(self._settings.interval, 1.0)):
+        bus, recounted = self.expected.on_bus(), time.monotonic()
+        while not self._stop.is_set():
+            self._pause(min(self._settings.interval, 1.0))
+            if self._release_wanted.is_set():
+                return Watched("released", ever_up)
             now = time.monotonic()
             up = any(worker.fresh(now) for worker in self._workers)
             ever_up = ever_up or up
             self._tell_stuck(now)
+            if now - recounted > RECOUNT_SECONDS and not self._stuck:
+                recounted = now
+                if self._changed(bus):
+                    return Watched("changed", ever_up)
             lost = self._lost_error()
             # A new start beneath a call that hangs would leave one more thread behind each time.
             if lost is not None and not up and not self._stuck:
                 log.error("%s. No GPU answers; initialising NVML again", advice.sentence(lost))
-                break
-        return ever_up
+                return Watched("lost", ever_up, lost)
+        return Watched("stopped", ever_up)
+
+    def _changed(self, bus: frozenset[tuple[str, str]]) -> bool:
+        """Return whether GPUs came or went: NVML counts them when it is initialised, the PCI bus shows them at once."""
+        self.expected.look()
+        with self._driver_call("count the GPUs"):
+            try:
+                count = self._driver.device_count()
+            except DriverError as error:
+                self.tally.failed(error)
+                return False
+        if count == len(self._workers) and self.expected.on_bus() == bus:
+            return False
+        log.warning(
+            "the GPUs of this machine have changed (there were %d); initialising NVML again", len(self._workers)
+        )
+        return True
 
     def _lost_error(self) -> DriverError | None:
-        errors = (worker.outcome.error for worker in self._workers if worker.outcome)
-        return next((error for error in errors if isinstance(error, LifecycleError | UnknownError)), None)
+        """Return why no GPU answers, if they all failed; an error that may pass by itself is none."""
+        outcomes = [worker.outcome for worker in self._workers]
+        errors = [outcome.error for outcome in outcomes if outcome and outcome.error]
+        driver = next((error for error in errors if isinstance(error, LifecycleError | UnknownError)), None)
+        if driver is not None:
+            return driver
+        all_dead = outcomes and all(outcome and isinstance(outcome.error, GpuDeadError) for outcome in outcomes)
+        return errors[0] if all_dead else None
 
     def _tell_stuck(self, now: float) -> None:
         for worker in self._workers:
@@ -199,30 +329,31 @@ class Fleet:
                     worker.stuck_for(now) + self._settings.deadline,
                 )
 
-    def _close(self) -> None:
+    def _close(self) -> bool:
+        """End the workers and shut NVML down; return False, and leave it open, when a call hangs inside the driver."""
         self._remember()
         workers, self._workers = self._workers, []
         self.versions = None
         for worker in workers:
             worker.stop()
         until = time.monotonic() + self._settings.deadline
-        if all(worker.join(max(until - time.monotonic(), 0.0)) for worker in workers):
+        ended = [worker.join(max(until - time.monotonic(), 0.0)) for worker in workers]
+        if self.xids.close(self._settings.deadline) and all(ended):
+            self._stuck.clear()
             self._shut_down()
-        else:
-            log.warning("a call hangs inside the driver; NVML is not shut down under it")
+            return True
+        log.warning("a call hangs inside the driver; NVML is not shut down under it")
+        return False
 
     def _shut_down(self) -> None:
         try:
-            self._driver.close()
+            with self._driver_call("shut down"):
+                self._driver.close()
         except DriverError as error:
             self.tally.failed(error)
             log.warning("NVML was not shut down: %s", error)
 
     def _remember(self) -> None:
         """Keep every GPU that is here, so that it is reported as down until it is back or forgotten."""
-        now = time.monotonic()
         here = {worker.uuid for worker in self._workers if worker.uuid}
-        for report in self.report():
-            if report.uuid in here:
-                down = replace(report, up=False, stuck=False, seconds=None, snapshot=None, totals=None)
-                self._vanished[report.uuid] = (now, down)
+        self._vanished.remember((report for report in self.report() if report.uuid in here), time.monotonic())

@@ -10,7 +10,10 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from exporters.gpu import metrics
-from exporters.gpu.fleet import Fleet, GpuReport
+from exporters.gpu.fleet import Fleet
+from exporters.gpu.report import GpuReport
+from exporters.gpu.xid import catalogue
+from exporters.gpu.xid.incidents import Key, Source, precreated
 from inferwatch import __version__
 from inferwatch.metric import Metric
 
@@ -54,8 +57,12 @@ def _family(metric: Metric) -> Family:
 def _points(fleet: Fleet, reports: list[GpuReport]) -> Iterator[Point]:
     yield from _exporter(fleet)
     yield from _collectors(reports)
+    sources = fleet.xids.sources()
+    yield from _xid_meanings(sources)
+    counted = fleet.xids.incidents.counts()
     for report in reports:
         yield from _health(report)
+        yield from _xids(report, counted, sources)
         yield from _samples(report)
 
 
@@ -65,6 +72,12 @@ def _exporter(fleet: Fleet) -> Iterator[Point]:
     yield metrics.NVML_UP, (), float(fleet.nvml_up)
     yield metrics.NVML_INIT_ERROR_CODE, (), fleet.init_error_code
     yield metrics.NVML_REINITS, (), fleet.reinits
+    yield metrics.RELEASED, (), float(fleet.released)
+    for source, count in fleet.expected.counts().items():
+        yield metrics.DEVICES_EXPECTED, (source,), count
+    asleep = fleet.expected.asleep()
+    if asleep is not None:
+        yield metrics.SUSPENDED_DEVICES, (), asleep
     yield metrics.REJECTED_VALUES, (), fleet.tally.rejected()
     for (function, code), count in sorted(fleet.tally.errors().items()):
         yield metrics.NVML_ERRORS, (function, code), count
@@ -84,6 +97,10 @@ def _collectors(reports: list[GpuReport]) -> Iterator[Point]:
 
 def _health(report: GpuReport) -> Iterator[Point]:
     gpu = (report.gpu, report.uuid)
+    if report.suspended is not None:
+        yield metrics.SUSPENDED, gpu, float(report.suspended)
+    if report.suspended:
+        return
     yield metrics.UP, gpu, float(report.up)
     yield metrics.STUCK, gpu, float(report.stuck)
     yield metrics.LAST_ERROR_CODE, gpu, report.last_error_code
@@ -91,6 +108,24 @@ def _health(report: GpuReport) -> Iterator[Point]:
         yield metrics.LAST_COLLECTION_TIMESTAMP, gpu, report.last_success
     if report.seconds is not None:
         yield metrics.COLLECTION_DURATION, gpu, report.seconds
+
+
+def _xid_meanings(sources: dict[Source, bool]) -> Iterator[Point]:
+    for source, live in sources.items():
+        yield metrics.XID_SOURCE, (source,), float(live)
+    for xid, meaning in catalogue.MEANINGS.items():
+        yield metrics.XID_INFO, (str(xid), meaning.severity, meaning.action), 1
+
+
+def _xids(report: GpuReport, counted: dict[Key, int], sources: dict[Source, bool]) -> Iterator[Point]:
+    """Yield what was counted on this GPU, which outlives the GPU, and 0 for the rest of the important ones."""
+    if not report.uuid:
+        return
+    found = dict.fromkeys(precreated(report.uuid, sources), 0) | {
+        key: count for key, count in counted.items() if key.uuid == report.uuid
+    }
+    for key, count in sorted(found.items()):
+        yield metrics.XID_ERRORS, (report.gpu, report.uuid, str(key.xid), key.source), count
 
 
 def _samples(report: GpuReport) -> Iterator[Point]:

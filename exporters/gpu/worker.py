@@ -3,12 +3,13 @@
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from exporters.gpu.collection import Collect, Collection, Notices, Snapshot
 from exporters.gpu.driver import Device, Driver
-from exporters.gpu.errors import DriverError
+from exporters.gpu.errors import DriverError, PermissionDeniedError, TransientError, UnsupportedError
 from exporters.gpu.integrator import ReasonIntegrator
 from exporters.gpu.sampler import ReasonSampler
 from exporters.gpu.tally import Tally
@@ -25,12 +26,14 @@ class Settings:
         interval: Seconds between the beginnings of two collections of one GPU.
         deadline: Seconds that one collection may take before the GPU counts as stuck.
         sampler_hertz: Samples of the clock-event reasons a second; 0 takes none.
+        kmsg: The kernel's log, which tells of XIDs; None reads none.
     """
 
     collectors: Mapping[str, Collect]
     interval: float = 5.0
     deadline: float = 5.0
     sampler_hertz: float = 10.0
+    kmsg: Path | None = None
 
     @property
     def longest_age(self) -> float:
@@ -46,23 +49,43 @@ class Outcome:
         began: When it began, on the monotonic clock.
         seconds: How long it took.
         snapshot: What it found; None when it failed.
-        error: Why it failed; None when the fault was the exporter's own.
+        error: Why it failed; None when the fault was the exporter's own, or when the GPU sleeps.
+        suspended: Whether it sleeps and was left alone; None where the kernel does not say.
     """
 
     began: float
     seconds: float
     snapshot: Snapshot | None
     error: DriverError | None
+    suspended: bool | None = None
 
 
 class Worker:
-    """Collects the GPU at one index at an interval, and has its clock-event reasons sampled."""
+    """Collects the GPU at one index at an interval, and has its clock-event reasons sampled.
+
+    Args:
+        index: NVML's.
+        driver: Opens it.
+        settings: How to collect.
+        integrators: What the samples are added to, by uuid.
+        tally: Counts what fails.
+        watch_xids: Told of the GPU when it was opened.
+        sleeps: Returns whether the GPU at a PCI address is suspended, or None where the kernel does not say.
+    """
 
     def __init__(
-        self, index: int, driver: Driver, settings: Settings, integrators: dict[str, ReasonIntegrator], tally: Tally
+        self,
+        index: int,
+        driver: Driver,
+        settings: Settings,
+        integrators: dict[str, ReasonIntegrator],
+        tally: Tally,
+        watch_xids: Callable[[Device], None] = lambda _: None,
+        sleeps: Callable[[str], bool | None] = lambda _: None,
     ) -> None:
         self.gpu = str(index)
         self.uuid: str | None = None
+        self.pci: str | None = None
         self.outcome: Outcome | None = None
         self.last_success: float | None = None
         self.last_error_code = 0
@@ -70,6 +93,8 @@ class Worker:
         self._driver = driver
         self._settings = settings
         self._tally = tally
+        self._watch_xids = watch_xids
+        self._sleeps = sleeps
         self._notices = Notices(self.gpu)
         self._device: Device | None = None
         self._busy_since: float | None = None
@@ -114,6 +139,25 @@ class Worker:
             return None
         return outcome.snapshot
 
+    def suspended(self, now: float) -> bool | None:
+        """Return whether the GPU was asleep when it was last to be collected; None where the kernel does not say."""
+        outcome = self.outcome
+        if outcome is None or self.stuck_for(now):
+            return None
+        return outcome.suspended
+
+    def good_until(self, now: float) -> float | None:
+        """Return when what is reported now ceases to be true by itself, on the monotonic clock.
+
+        A collection that hangs turns into a stuck one at its deadline, and a result into one that is too old.
+        """
+        outcome, since = self.outcome, self._busy_since
+        ends = [outcome.began + self._settings.longest_age] if outcome else []
+        if since is not None:
+            ends.append(since + self._settings.deadline)
+        ahead = [end for end in ends if end > now]
+        return min(ahead) if ahead else None
+
     def _threads(self) -> list[threading.Thread]:
         return [self._thread, self._sampler.thread] if self._sampler else [self._thread]
 
@@ -128,9 +172,11 @@ class Worker:
     def _cycle(self) -> None:
         began = time.monotonic()
         self._busy_since = began
-        snapshot, error = None, None
+        snapshot, error, suspended = None, None, None
         try:
-            snapshot = self._collect()
+            # Any call would wake it.
+            suspended = self._sleeps(self.pci) if self.pci else None
+            snapshot = None if suspended else self._collect()
         except DriverError as failure:
             error = failure
         except Exception:
@@ -139,7 +185,7 @@ class Worker:
                     "GPU %s: the collection failed; this is a fault of the exporter, please report it", self.gpu
                 )
         finally:
-            outcome = Outcome(began, time.monotonic() - began, snapshot, error)
+            outcome = Outcome(began, time.monotonic() - began, snapshot, error, suspended)
             self._busy_since = None
         if not self._stop.is_set():
             self._end(outcome)
@@ -148,6 +194,8 @@ class Worker:
         if self._device is None:
             self._device = self._open()
             self.uuid = self._device.uuid
+            self.pci = self._address(self._device) or self.pci
+            self._watch_xids(self._device)
         return Collection(self._device, self._notices, self._tally).run(self._settings.collectors)
 
     def _open(self) -> Device:
@@ -157,18 +205,27 @@ class Worker:
             self._tally.failed(error)
             raise
 
+    def _address(self, device: Device) -> str | None:
+        try:
+            return device.fact("pci_bus_id")
+        except (UnsupportedError, PermissionDeniedError, TransientError):
+            return None
+
     def _end(self, outcome: Outcome) -> None:
         before, self.outcome = self.outcome, outcome
-        if outcome.snapshot is None:
+        if outcome.suspended:
+            if before is None or not before.suspended:
+                log.info("GPU %s (%s) sleeps, and is not asked until it is awake", self.gpu, self.uuid)
+        elif outcome.snapshot is None:
             # A handle may be the reason, so that the next cycle takes a new one.
             self._device = None
             self._tell_failure(before, outcome.error)
         else:
             self.last_success = time.time()
-            if before and before.snapshot is None:
+            if before and before.snapshot is None and not before.suspended:
                 log.info("GPU %s (%s) answers again", self.gpu, self.uuid)
         if self._sampler:
-            self._sampler.sample_from(self._device)
+            self._sampler.sample_from(None if outcome.suspended else self._device)
 
     def _tell_failure(self, before: Outcome | None, error: DriverError | None) -> None:
         if error is None:

@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 
 from exporters.gpu import fleet as fleet_module
 from exporters.gpu import metrics, reasons
+from exporters.gpu import report as report_module
 from exporters.gpu.fleet import Fleet
 from exporters.gpu.registry import registry
 from exporters.gpu.worker import Settings, Worker
@@ -212,7 +213,7 @@ def test_a_gpu_that_is_gone_after_a_new_start_stays_down_for_a_day(
     watched.wait_for(metrics.UP, 1, gpu=0)
     wait_until(lambda: watched.value(metrics.DEVICES) == 1)
     assert watched.value(metrics.UP, gpu=1) == 0
-    monkeypatch.setattr(fleet_module, "FORGET_SECONDS", 0.0)
+    monkeypatch.setattr(report_module, "FORGET_SECONDS", 0.0)
     assert watched.value(metrics.UP, gpu=1) is None
     assert watched.value(metrics.UP, gpu=0) == 1
 
