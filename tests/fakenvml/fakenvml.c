@@ -15,25 +15,24 @@
  *   temperature 91               the same on every GPU
  *   1.field.74 1500000000        a 64-bit field value; one that is not named answers NOT_SUPPORTED
  *   1.field32.251 1              a 32-bit one
+ *   1.signed.193 -8              a signed one
  *   1.fielderror.74 15           what that field alone answers
+ *   1.xid 79                     GPU 1 reports this XID once, and again whenever the next number changes
+ *   1.xid_number 2
  *
  * FAKENVML_CALLS names a file to which each call is appended as a line "FUNCTION GPU" (GPU is - for the system's).
  * Compiled with -DOLD_DRIVER the functions are left out that drivers before branch 535 did not have.
+ * What hardware.c adds is not supported unless it is told; there is its list. Profiles of whole GPUs are in profiles/.
  */
+#include "fakenvml.h"
+
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define API __attribute__((visibility("default"))) int
-enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25 };
-enum { MAX_GPUS = 16, MAX_LINES = 256 };
+enum { MAX_LINES = 512 };
 
-typedef unsigned long long u64;
-typedef struct { int index; } Gpu;
 typedef struct { unsigned gpu, memory; } Utilization;
 typedef struct { u64 total, free, used; } MemoryV1;
 typedef struct { unsigned version; u64 total, reserved, free, used; } MemoryV2;
@@ -47,14 +46,17 @@ typedef struct {
     union { u64 whole; unsigned half; } value;
 } Field;
 
-static Gpu gpus[MAX_GPUS];
+Gpu gpus[MAX_GPUS], instances[MAX_GPUS][MAX_INSTANCES];
 static struct { char key[96], value[64]; } lines[MAX_LINES];
 static int line_count, initialised;
 static struct stat last_read;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((constructor)) static void number_gpus(void) {
-    for (int i = 0; i < MAX_GPUS; i++) gpus[i].index = i;
+    for (int i = 0; i < MAX_GPUS; i++) {
+        gpus[i] = (Gpu){.index = i, .slot = WHOLE};
+        for (int slot = 0; slot < MAX_INSTANCES; slot++) instances[i][slot] = (Gpu){.index = i, .slot = slot};
+    }
 }
 
 /* Call with the lock held. */
@@ -69,11 +71,11 @@ static void read_control(void) {
     if (!file) return;
     last_read = now;
     line_count = 0;
-    while (line_count < MAX_LINES && fscanf(file, "%95s %63s", lines[line_count].key, lines[line_count].value) == 2) line_count++;
+    while (line_count < MAX_LINES && fscanf(file, "%95s %63[^\n]", lines[line_count].key, lines[line_count].value) == 2) line_count++;
     fclose(file);
 }
 
-static int look_up(const char *key, char *value, size_t size) {
+int look_up(const char *key, char *value, size_t size) {
     int found = 0;
     pthread_mutex_lock(&lock);
     read_control();
@@ -83,17 +85,26 @@ static int look_up(const char *key, char *value, size_t size) {
     return found;
 }
 
-/* The value of "GPU.name", else that of "name", else the default. */
-static double number(const Gpu *gpu, const char *name, double otherwise) {
-    char key[128], value[64];
+/* The value of "GPU.name", else that of "name"; of a MIG instance that of "GPU.mig.SLOT.name" alone. */
+int told(const Gpu *gpu, const char *name, char *value, size_t size) {
+    char key[160];
+    if (gpu && gpu->slot != WHOLE) {
+        snprintf(key, sizeof key, "%d.mig.%d.%s", gpu->index, gpu->slot, name);
+        return look_up(key, value, size);
+    }
     if (gpu) {
         snprintf(key, sizeof key, "%d.%s", gpu->index, name);
-        if (look_up(key, value, sizeof value)) return strtod(value, NULL);
+        if (look_up(key, value, size)) return 1;
     }
-    return look_up(name, value, sizeof value) ? strtod(value, NULL) : otherwise;
+    return look_up(name, value, size);
 }
 
-static void record(const char *function, const Gpu *gpu) {
+double number(const Gpu *gpu, const char *name, double otherwise) {
+    char value[64];
+    return told(gpu, name, value, sizeof value) ? strtod(value, NULL) : otherwise;
+}
+
+void record(const char *function, const Gpu *gpu) {
     const char *path = getenv("FAKENVML_CALLS");
     if (!path) return;
     char line[128], index[16] = "-";
@@ -106,19 +117,16 @@ static void record(const char *function, const Gpu *gpu) {
 }
 
 /* What every call does first: it is recorded, it may hang, and it may be told to fail. */
-static int begin(const char *function, const Gpu *gpu) {
+int begin(const char *function, const Gpu *gpu) {
     record(function, gpu);
     if (!initialised) return UNINITIALIZED;
-    if (gpu && (gpu < gpus || gpu >= gpus + MAX_GPUS)) return INVALID_ARGUMENT;
+    if (gpu && (gpu->index < 0 || gpu->index >= MAX_GPUS)) return INVALID_ARGUMENT;
     while (gpu && number(gpu, "hang", 0)) usleep(5000);
     int all = gpu ? (int)number(gpu, "all", SUCCESS) : SUCCESS;
     return all ? all : (int)number(gpu, function, SUCCESS);
 }
 
-#define BEGIN(gpu) do { int result = begin(__func__, gpu); if (result) return result; } while (0)
-#define ANSWER(function, type, expression) API function(Gpu *gpu, type *out) { BEGIN(gpu); *out = (type)(expression); return SUCCESS; }
-
-static int text(char *out, unsigned size, const char *value) {
+int text(char *out, unsigned size, const char *value) {
     if (strlen(value) >= size) return INSUFFICIENT_SIZE;
     strcpy(out, value);
     return SUCCESS;
@@ -161,11 +169,20 @@ API nvmlDeviceGetHandleByIndex_v2(unsigned index, Gpu **out) {
 API nvmlDeviceGetUUID(Gpu *gpu, char *out, unsigned size) {
     BEGIN(gpu);
     char uuid[64];
-    snprintf(uuid, sizeof uuid, "GPU-fa4e0000-0000-4000-8000-%012d", gpu->index);
+    if (gpu->slot == WHOLE) snprintf(uuid, sizeof uuid, "GPU-fa4e0000-0000-4000-8000-%012d", gpu->index);
+    else snprintf(uuid, sizeof uuid, "MIG-fa4e0000-0000-4000-8000-%06d%06d", gpu->index, gpu->slot);
     return text(out, size, uuid);
 }
-API nvmlDeviceGetName(Gpu *gpu, char *out, unsigned size) { BEGIN(gpu); return text(out, size, "Fake H200"); }
-API nvmlDeviceGetVbiosVersion(Gpu *gpu, char *out, unsigned size) { BEGIN(gpu); return text(out, size, "96.00.A5.00.03"); }
+API nvmlDeviceGetName(Gpu *gpu, char *out, unsigned size) {
+    BEGIN(gpu);
+    char name[64];
+    return text(out, size, told(gpu, "name", name, sizeof name) ? name : "Fake H200");
+}
+API nvmlDeviceGetVbiosVersion(Gpu *gpu, char *out, unsigned size) {
+    BEGIN(gpu);
+    char version[64];
+    return text(out, size, told(gpu, "vbios", version, sizeof version) ? version : "96.00.A5.00.03");
+}
 API nvmlDeviceGetPciInfo_v3(Gpu *gpu, Pci *out) {
     BEGIN(gpu);
     memset(out, 0, sizeof *out);
@@ -179,11 +196,12 @@ API nvmlDeviceGetUtilizationRates(Gpu *gpu, Utilization *out) {
     out->memory = (unsigned)number(gpu, "memory_utilization", 20);
     return SUCCESS;
 }
-static const u64 TOTAL = 143771ull << 20, RESERVED = 614ull << 20;
+static u64 total(const Gpu *gpu) { return (u64)number(gpu, "memory_total", (double)(143771ull << 20)); }
+static u64 reserved(const Gpu *gpu) { return (u64)number(gpu, "memory_reserved", (double)(614ull << 20)); }
 API nvmlDeviceGetMemoryInfo(Gpu *gpu, MemoryV1 *out) { /* version 1 counts the reserved bytes as used */
     BEGIN(gpu);
     u64 used = (u64)number(gpu, "memory_used", 1ull << 30);
-    *out = (MemoryV1){.total = TOTAL, .free = TOTAL - RESERVED - used, .used = used + RESERVED};
+    *out = (MemoryV1){.total = total(gpu), .free = total(gpu) - reserved(gpu) - used, .used = used + reserved(gpu)};
     return SUCCESS;
 }
 
@@ -198,14 +216,14 @@ API nvmlDeviceGetClockInfo(Gpu *gpu, unsigned domain, unsigned *out) {
     BEGIN(gpu);
     const unsigned clocks[] = {1500, 1501, 2600, 1400};
     if (domain > 3) return INVALID_ARGUMENT;
-    *out = (unsigned)number(gpu, "clock", clocks[domain]);
+    *out = (unsigned)number(gpu, domain == 2 ? "memory_clock" : "clock", clocks[domain]);
     return SUCCESS;
 }
 API nvmlDeviceGetMaxClockInfo(Gpu *gpu, unsigned domain, unsigned *out) {
     BEGIN(gpu);
     const unsigned clocks[] = {1980, 1980, 3201, 1545};
     if (domain > 3) return INVALID_ARGUMENT;
-    *out = clocks[domain];
+    *out = (unsigned)number(gpu, domain == 2 ? "max_memory_clock" : "max_clock", clocks[domain]);
     return SUCCESS;
 }
 ANSWER(nvmlDeviceGetPowerUsage, unsigned, number(gpu, "power", 300000))
@@ -220,7 +238,8 @@ API nvmlDeviceGetMemoryInfo_v2(Gpu *gpu, MemoryV2 *out) {
     BEGIN(gpu);
     if (out->version != (sizeof *out | 2u << 24)) return VERSION_MISMATCH;
     u64 used = (u64)number(gpu, "memory_used", 1ull << 30);
-    out->total = TOTAL, out->reserved = RESERVED, out->used = used, out->free = TOTAL - RESERVED - used;
+    out->total = total(gpu), out->reserved = reserved(gpu), out->used = used;
+    out->free = out->total - out->reserved - used;
     return SUCCESS;
 }
 API nvmlDeviceGetTemperatureV(Gpu *gpu, TemperatureV1 *out) {
@@ -233,24 +252,64 @@ ANSWER(nvmlDeviceGetCurrentClocksEventReasons, u64, number(gpu, "reasons", 0))
 ANSWER(nvmlDeviceGetSupportedClocksEventReasons, u64, number(gpu, "supported_reasons", 0x1ff))
 #endif
 
-enum { UNSIGNED_32 = 1, UNSIGNED_64 = 3 };
+/* The value of a field: "field.ID" is of 64 bits, "field32.ID" of 32, "signed.ID" may be below 0. */
+static void answer(const Gpu *gpu, Field *field) {
+    const struct { const char *name; unsigned type; } types[] = {{"field", 3}, {"field32", 1}, {"signed", 5}};
+    char key[48], value[64];
+    snprintf(key, sizeof key, "fielderror.%u", field->field);
+    field->result = (int)number(gpu, key, SUCCESS);
+    for (int i = 0; i < 3; i++) {
+        snprintf(key, sizeof key, "%s.%u", types[i].name, field->field);
+        if (!told(gpu, key, value, sizeof value)) continue;
+        field->type = types[i].type;
+        if (field->type == 3) field->value.whole = strtoull(value, NULL, 0);
+        else field->value.half = (unsigned)strtol(value, NULL, 0);
+        return;
+    }
+    if (!field->result) field->result = NOT_SUPPORTED;
+}
+
+static int of_a_link(unsigned field) { return (field >= 138 && field <= 141) || (field >= 161 && field <= 166) || (field >= 201 && field <= 222); }
+
 API nvmlDeviceGetFieldValues(Gpu *gpu, int count, Field *fields) {
     BEGIN(gpu);
+    int links = (int)number(gpu, "nvlinks", 0), any = 0;
     for (Field *field = fields; field < fields + count; field++) {
-        char whole[32], half[32], result[32];
-        snprintf(whole, sizeof whole, "field.%u", field->field);
-        snprintf(half, sizeof half, "field32.%u", field->field);
-        snprintf(result, sizeof result, "fielderror.%u", field->field);
-        field->result = (int)number(gpu, result, SUCCESS);
-        if (number(gpu, whole, -1) >= 0) {
-            field->type = UNSIGNED_64;
-            field->value.whole = (u64)number(gpu, whole, 0);
-        } else if (number(gpu, half, -1) >= 0) {
-            field->type = UNSIGNED_32;
-            field->value.half = (unsigned)number(gpu, half, 0);
-        } else if (!field->result) {
-            field->result = NOT_SUPPORTED;
-        }
+        int link = of_a_link(field->field);
+        any |= link;
+        if (link && field->scope != 0xffffffffu && (int)field->scope >= links) field->result = INVALID_ARGUMENT;
+        else answer(gpu, field);
     }
+    /* As a real driver was seen to do: who does not leave room for it loses memory. */
+    if (any) fields[count].result = NOT_SUPPORTED;
     return SUCCESS;
+}
+
+/* Events: an XID is reported to whoever waits, once for each "xid_number". */
+enum { TIMEOUT = 10, XID_EVENT = 8, POLL_MICROSECONDS = 20000 };
+typedef struct { int watched[MAX_GPUS]; } EventSet;
+typedef struct { Gpu *gpu; u64 type, data; unsigned gpu_instance, compute_instance; } Event;
+static double reported[MAX_GPUS];
+
+API nvmlEventSetCreate(EventSet **out) { BEGIN(NULL); *out = calloc(1, sizeof **out); return SUCCESS; }
+API nvmlEventSetFree(EventSet *set) { BEGIN(NULL); free(set); return SUCCESS; }
+API nvmlDeviceRegisterEvents(Gpu *gpu, u64 types, EventSet *set) {
+    BEGIN(gpu);
+    if (!(types & XID_EVENT)) return NOT_SUPPORTED;
+    set->watched[gpu->index] = 1;
+    return SUCCESS;
+}
+API nvmlEventSetWait_v2(EventSet *set, Event *out, unsigned milliseconds) {
+    BEGIN(NULL);
+    for (long left = milliseconds * 1000L; left > 0; left -= POLL_MICROSECONDS) {
+        for (int i = 0; i < MAX_GPUS; i++) {
+            double xid = set->watched[i] ? number(&gpus[i], "xid", 0) : 0, next = number(&gpus[i], "xid_number", 1);
+            if (!xid || reported[i] == next) continue;
+            reported[i] = next;
+            *out = (Event){.gpu = &gpus[i], .type = XID_EVENT, .data = (u64)xid, .gpu_instance = -1u, .compute_instance = -1u};
+            return SUCCESS;
+        }
+        usleep(POLL_MICROSECONDS);
+    }
+    return TIMEOUT;
 }

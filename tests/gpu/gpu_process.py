@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from inferwatch.metric import Metric
 
-SOURCE = Path(__file__).parent.parent / "fakenvml" / "fakenvml.c"
+SOURCES = Path(__file__).parent.parent / "fakenvml"
 
 
 def build_fake_nvml(folder: Path, *defines: str) -> Path:
@@ -25,7 +25,9 @@ def build_fake_nvml(folder: Path, *defines: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     library = folder / "libnvidia-ml.so.1"
     flags = ["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", f"-Wl,-soname,{library.name}"]
-    subprocess.run(["gcc", *flags, *defines, "-o", str(library), str(SOURCE), "-lpthread"], check=True)
+    subprocess.run(
+        ["gcc", *flags, *defines, "-o", str(library), *map(str, sorted(SOURCES.glob("*.c"))), "-lpthread"], check=True
+    )
     return library
 
 
@@ -131,6 +133,16 @@ class Exporter:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{last[0].text}\n{self.log}") from None
         return last[0]
+
+    def send(self, number: int) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+    def wait(self) -> int:
+        """Wait until it ends by itself and return its exit code."""
+        code = self._process.wait(60)
+        self._reader.join()
+        return code
 
     def stop(self, with_signal: int = signal.SIGTERM) -> int:
         """End it and return its exit code."""
