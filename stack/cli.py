@@ -108,6 +108,24 @@ def page(
 
 
 @app.command()
+def gpu(
+    once: Annotated[bool, typer.Option("--once", help="Print one table and end.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and end.")] = False,
+    simulate: Annotated[
+        int | None, typer.Option(min=1, max=64, metavar="N", help="Show N simulated GPUs instead.")
+    ] = None,
+    control: Annotated[
+        Path | None,
+        typer.Option("--simulate.control", metavar="FILE", help="What the simulated GPUs are ordered to do."),
+    ] = None,
+) -> None:
+    """Show the GPUs of this machine, and what slows them down; Ctrl-C ends it."""
+    from stack.gpu_table import show
+
+    sys.exit(show(simulate, control, once, as_json))
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     print(f"inferwatch {__version__}")
