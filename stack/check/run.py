@@ -7,12 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from inferwatch.config import Auth, Config, Target, load_config
+from inferwatch.config.model import OWN_NODE
 from inferwatch.errors import ConfigError
 from inferwatch.secrets import SecretError, auth_headers
 from stack.check.endpoint import check_endpoint
 from stack.check.engine import check_engine
 from stack.check.findings import Finding, Report, fail, ok, warn
-from stack.check.gpus import check_gpu_exporter
+from stack.check.gpus import check_gpu_exporter, check_own_gpus, own_address, serving_on
 from stack.check.reach import reach
 from stack.check.spend import check_spending
 from stack.page.figures import plural
@@ -37,8 +38,11 @@ def check(config_file: Path, report: Report | None = None) -> int:
     subjects: list[tuple[str, Callable[[], list[Finding]]]] = []
     for target in config.targets:
         subjects.append((f"target {target.name}", partial(check_target, config, target)))
+    if own := serving_on(config, OWN_NODE):
+        subjects.append(("GPUs of this machine", partial(check_own_gpus, own, own_address())))
     for one in config.gpu_exporters:
-        subjects.append((f"GPU exporter {one.address} of {one.node}", partial(check_gpu_exporter, one)))
+        work = partial(check_gpu_exporter, one, serving_on(config, one.node))
+        subjects.append((f"GPU exporter {one.address} of {one.node}", work))
     with ThreadPoolExecutor(AT_ONCE, "check") as pool:
         found = [(subject, pool.submit(work)) for subject, work in subjects]
         for subject, future in found:
