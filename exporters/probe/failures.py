@@ -21,12 +21,16 @@ class ProbeError(InferwatchError):
     Attributes:
         outcome: One of metrics.OUTCOMES.
         status_code: What the server answered, if it did.
+        retry_after: The seconds that the server asked to be left alone, if it did.
     """
 
-    def __init__(self, outcome: str, detail: str, status_code: int | None = None) -> None:
+    def __init__(
+        self, outcome: str, detail: str, status_code: int | None = None, retry_after: float | None = None
+    ) -> None:
         super().__init__(detail)
         self.outcome = outcome
         self.status_code = status_code
+        self.retry_after = retry_after
 
 
 # What the request was doing -> the outcome, unless the server had already been asked.
@@ -133,17 +137,24 @@ def failure_of_status(status: int, error: str, location: str | None) -> ProbeErr
     return ProbeError("not_stream", f"the server answered {named} instead of a stream", status)
 
 
-def failure_of_body(media_type: str, error: str | None) -> ProbeError:
-    """Return the failure that a 200 without a stream is; `error` is the identifier of an error in its JSON."""
+def failure_of_body(media_type: str, error: str | None, streamed: bool) -> ProbeError:
+    """Return the failure that a 200 without the answer is; `error` is the identifier of an error in its JSON.
+
+    Args:
+        media_type: The Content-Type.
+        error: The identifier, "" if the error names none; None without an error.
+        streamed: Whether the answer was to be a stream.
+    """
     if error is not None:
         named = f" ({error})" if error else ""
         return ProbeError(
-            "stream_error", f"the server answered 200 with an error{named} instead of a stream", HTTPStatus.OK
+            "stream_error", f"the server answered 200 with an error{named} instead of an answer", HTTPStatus.OK
         )
     shown = media_type or "no Content-Type"
-    advice = "check that url: is the API and not a web page, and that the server streams"
+    wanted = "a stream" if streamed else "one JSON document"
+    advice = "check that url: is the API and not a web page" + (", and that the server streams" if streamed else "")
     return ProbeError(
-        "not_stream", f"the server answered 200 with {shown} instead of a stream; {advice}", HTTPStatus.OK
+        "not_stream", f"the server answered 200 with {shown} instead of {wanted}; {advice}", HTTPStatus.OK
     )
 
 

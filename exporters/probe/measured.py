@@ -85,3 +85,5 @@ def _add_last(families: Families, labels: dict[str, str], series: Series) -> Non
     for metric, value in figures.items():
         if succeeded and value is not None:
             families.add(metric, labels, value)
+    for phase, seconds in last.server_seconds.items() if succeeded else ():
+        families.add(metrics.LAST_SERVER, {**labels, "phase": phase}, seconds)

@@ -11,7 +11,11 @@ OUTCOMES = (
     "http_4xx", "http_5xx", "not_stream", "stream_error", "truncated", "connection_lost", "no_tokens", "finish_reason",
     "check_failed", "tainted", "internal",
 )  # fmt: skip
-SKIP_REASONS = ("overlap", "misfire", "budget")
+SKIP_REASONS = ("overlap", "misfire", "budget", "backoff")
+# Why probes of a target pause: the day's budget is spent, or the server said Retry-After.
+PAUSE_REASONS = ("budget", "retry_after")
+# What a server says that it did itself: load the model, read the prompt, write the answer.
+SERVER_PHASES = ("load", "prefill", "decode")
 PHASES = ("dns", "tcp", "tls", "send", "headers", "first_event", "tail")
 
 
@@ -55,7 +59,8 @@ REQUESTS = Metric("llm_probe_requests_total", "counter", "Probes that ended, by 
 SKIPPED = Metric(
     "llm_probe_skipped_total",
     "counter",
-    "Probes that were due and not started: overlap (the last still ran), misfire (too late), budget (spent for today).",
+    "Probes that were due and not started: overlap (the last still ran), misfire (too late), budget (spent for today), "
+    "backoff (the target fails again and again, or asked to be left alone).",
     (*PROBE, "reason"),
 )
 SLO_GOOD = Metric(
@@ -91,6 +96,12 @@ LAST_RUN_TIMESTAMP = Metric(
     "When the last probe ended, as Unix time; absent before the first.",
     PROBE,
 )
+LAST_SERVER = Metric(
+    "llm_probe_last_server_seconds",
+    "gauge",
+    "How long the server says that it took for a phase of the last probe; absent when it failed or does not say.",
+    (*PROBE, "phase"),
+)
 INTERVAL = Metric("llm_probe_interval_seconds", "gauge", "The configured time between two probes.", PROBE)
 TOKEN_SOURCE_INFO = Metric(
     "llm_probe_token_source_info",
@@ -105,6 +116,31 @@ STREAM_BUFFERED = Metric(
     PROBE,
 )
 
+PAUSED = Metric(
+    "llm_probe_paused",
+    "gauge",
+    "Whether probes of a target pause (1) or not (0): budget (spent for today), retry_after (the server asked for it).",
+    ("target", "reason"),
+)
+BUDGET_LEFT_TOKENS = Metric(
+    "llm_probe_budget_left_tokens",
+    "gauge",
+    "Tokens that probes of a target may still use today (UTC); absent without such a budget.",
+    TARGET,
+)
+BUDGET_LEFT_MONEY = Metric(
+    "llm_probe_budget_left_money",
+    "gauge",
+    "Money that probes of a target may still cost today (UTC); absent without such a budget.",
+    ("target", "currency"),
+)
+PROBE_COST = Metric(
+    "llm_probe_cost_total",
+    "counter",
+    "Money that probes of a target have cost since this exporter began to count; absent without prices per token.",
+    ("target", "currency"),
+)
+
 # Configured
 TARGETS_CONFIGURED = Metric("llm_targets_configured", "gauge", "How many targets the configuration in force holds.")
 TARGET_INFO = Metric(
@@ -112,6 +148,13 @@ TARGET_INFO = Metric(
     "gauge",
     "What a target is, always 1; the file's own labels are added.",
     ("target", "url", "api", "engine"),
+)
+TARGET_ENGINE_INFO = Metric(
+    "llm_target_engine_info",
+    "gauge",
+    "Which engine is at an address of a target, always 1; by says how that is known: configuration, or recognised by "
+    "its metrics, its list of models, its info pages or its headers. Absent while it is not recognised.",
+    ("target", "address", "inference_engine", "by"),
 )
 TARGET_METRICS_CONFIGURED = Metric(
     "llm_target_engine_replicas",
@@ -140,6 +183,12 @@ TARGET_COST = Metric(
     "counter",
     "Money that a target has cost since this exporter began to count.",
     ("target", "currency", "basis", "component"),
+)
+TARGET_TOKEN_PRICE = Metric(
+    "llm_target_price_per_mtok",
+    "gauge",
+    "Price of a million tokens of a target that is paid by the token.",
+    ("target", "currency", "direction"),
 )
 TARGET_PRICE_MISSING = Metric(
     "llm_target_price_missing",

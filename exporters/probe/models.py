@@ -3,6 +3,7 @@
 import json
 
 from exporters.probe.failures import ProbeError
+from exporters.probe.protocols import PROTOCOLS
 from exporters.probe.reader import get
 from inferwatch.config import Target
 from inferwatch.secrets import SecretError, auth_headers
@@ -11,7 +12,7 @@ LARGEST_LIST = 4 << 20
 
 
 def served_models(target: Target, timeout: float) -> list[str]:
-    """Return the ids that ``GET {url}/models`` lists, in its order; at least one.
+    """Return the models that the server lists, in its order; at least one.
 
     Args:
         target: The endpoint.
@@ -20,26 +21,30 @@ def served_models(target: Target, timeout: float) -> list[str]:
     Raises:
         ProbeError: An InferwatchError that says what is wrong, with the outcome that a probe would have.
     """
+    protocol = PROTOCOLS[target.api]
+    url = target.url + protocol.models_path
     try:
-        headers = {"Accept": "application/json", **auth_headers(target.auth)}
+        headers = {"Accept": "application/json", **protocol.headers, **auth_headers(target.auth)}
     except SecretError as error:
         raise ProbeError("auth", str(error)) from None
     try:
-        body = get(target.url + "/models", headers, timeout, LARGEST_LIST)
+        body = get(url, headers, timeout, LARGEST_LIST)
     except ProbeError as error:
         # A server that is silent on its list would be silent on a probe.
         outcome = "ttft_timeout" if error.outcome == "deadline" else error.outcome
-        raise ProbeError(outcome, f"listing the models: {error}", error.status_code) from None
+        raise ProbeError(outcome, f"listing the models: {error}", error.status_code, error.retry_after) from None
     models = _ids(body)
     if not models:
-        raise ProbeError("not_found", f"{target.url}/models lists no model; write model: for target {target.name}")
+        raise ProbeError("not_found", f"{url} lists no model; write model: for target {target.name}")
     return models
 
 
 def _ids(body: bytes) -> list[str]:
     try:
-        listed = json.loads(body)["data"]
-        return [entry["id"] for entry in listed if isinstance(entry["id"], str) and entry["id"]]
+        answer = json.loads(body)
+        # OpenAI and Anthropic list ids under data, Ollama names under models.
+        listed, key = (answer["data"], "id") if "data" in answer else (answer["models"], "name")
+        return [entry[key] for entry in listed if isinstance(entry[key], str) and entry[key]]
     except (ValueError, RecursionError, KeyError, TypeError):
         raise ProbeError(
             "not_stream", "the answer of /models is no list of models; check that url: is the API, or write model:"

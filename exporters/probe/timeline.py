@@ -3,7 +3,7 @@
 The definitions are those of docs/definitions.md. Times are seconds of one monotonic clock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -47,6 +47,7 @@ class Answer:
         sent_at: When sending began, on a connection already made.
         ended_at: When the last read returned.
         detail: What the reader has to add to the ending; quotes nothing of the answer.
+        streamed: Whether it came token by token; else it is one event at the end, and only E2E is defined.
     """
 
     sent_at: float
@@ -54,6 +55,7 @@ class Answer:
     ended_at: float
     ending: Ending
     detail: str = ""
+    streamed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class Figures:
     token_source: TokenSource | None
     finish_reason: str | None
     buffered: bool
+    server_seconds: Mapping[str, float]
 
 
 def figures(answer: Answer, finish_reasons: Sequence[str]) -> Figures:
@@ -79,13 +82,14 @@ def figures(answer: Answer, finish_reasons: Sequence[str]) -> Figures:
     tokens = [arrival for arrival in answer.arrivals if arrival.event.channel is not None]
     output, first_event_tokens, source = _output_tokens(answer, tokens)
     outcome, detail = _verdict(answer, bool(tokens), finish_reasons)
-    buffered = _is_buffered(tokens, output)
+    streamed = answer.streamed
+    buffered = streamed and _is_buffered(tokens, output)
     last = tokens[-1].at if tokens else None
     return Figures(
         outcome=outcome,
         detail=detail,
-        ttfr_seconds=answer.arrivals[0].at - answer.sent_at if answer.arrivals else None,
-        ttft_seconds=tokens[0].at - answer.sent_at if tokens else None,
+        ttfr_seconds=answer.arrivals[0].at - answer.sent_at if streamed and answer.arrivals else None,
+        ttft_seconds=tokens[0].at - answer.sent_at if streamed and tokens else None,
         tpot_seconds=None if buffered else _tpot(tokens, output, first_event_tokens),
         e2e_seconds=last - answer.sent_at if last is not None else None,
         tail_seconds=answer.ended_at - last if last is not None else None,
@@ -94,6 +98,7 @@ def figures(answer: Answer, finish_reasons: Sequence[str]) -> Figures:
         token_source=source,
         finish_reason=_finish_reason(answer),
         buffered=buffered,
+        server_seconds=next((a.event.server_seconds for a in reversed(answer.arrivals) if a.event.server_seconds), {}),
     )
 
 
@@ -104,7 +109,8 @@ def _output_tokens(answer: Answer, tokens: Sequence[Arrival]) -> tuple[int, int,
         # A server that counts in every event says how many tokens it bundled into the first (aiperf#1279).
         first_usage = tokens[0].event.usage if tokens else None
         return total, (first_usage and first_usage.output_tokens) or 1, "usage"
-    return len(tokens), 1, "chunks" if tokens else None
+    # The single event of an answer that was not streamed says nothing about its tokens.
+    return (len(tokens), 1, "chunks") if tokens and answer.streamed else (0, 1, None)
 
 
 def _last(values: Sequence[int | None]) -> int | None:
@@ -140,8 +146,8 @@ def _verdict(answer: Answer, any_token: bool, finish_reasons: Sequence[str]) -> 
         named = f" ({error})" if error else ""
         return "stream_error", f"the server answered 200 and then reported an error{named}; its log says why"
     if answer.ending is Ending.DEADLINE:
-        if any_token:
-            return "deadline", f"tokens came, but the answer was not complete when the time was up {answer.detail}"
+        if any_token or not answer.streamed:
+            return "deadline", f"the answer was not complete when the time was up {answer.detail}"
         return "ttft_timeout", f"no token came before the time was up {answer.detail}"
     if answer.ending is Ending.SILENCE:
         if any_token:
@@ -158,10 +164,10 @@ def _verdict(answer: Answer, any_token: bool, finish_reasons: Sequence[str]) -> 
 
 def _verdict_of_ended(answer: Answer, any_token: bool, finish_reasons: Sequence[str]) -> tuple[str, str]:
     if not any_token:
-        return "no_tokens", "the stream ended without a token"
+        return "no_tokens", "the answer ended without a token"
     reason = _finish_reason(answer)
     if reason is None:
-        return "truncated", "the stream ended without a finish reason: a proxy's timeout, or the server was stopped"
+        return "truncated", "the answer ended without a finish reason: a proxy's timeout, or the server was stopped"
     if reason not in finish_reasons:
         allowed = ", ".join(finish_reasons)
         return "finish_reason", f"the answer ended with {reason!r}; the scenario allows {allowed}"

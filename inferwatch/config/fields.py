@@ -18,7 +18,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)*\.?")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 # What an OpenAI SDK appends to base_url; it is a common mistake to write it out.
-_ENDPOINTS = ("/chat/completions", "/completions", "/models", "/responses", "/embeddings")
+_ENDPOINTS = ("/chat/completions", "/completions", "/models", "/responses", "/embeddings", "/v1/messages", "/api/chat")
 # Labels of llm_target_info, and what a scrape or a rule sets.
 TAKEN_LABELS = frozenset({"target", "url", "api", "engine", "model_name", "instance", "job", "le", "quantile"})
 

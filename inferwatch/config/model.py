@@ -22,9 +22,12 @@ from inferwatch.config.fields import (
     Timeout,
 )
 from inferwatch.config.quantities import Seconds, format_duration
+from inferwatch.config.scenario import BUILT_IN_SCENARIOS
+from inferwatch.config.scenario import Scenario as Scenario
 from inferwatch.engines import engine_names
 from inferwatch.strict_yaml import Finding, FindingsError, Strict
 
+Api = Literal["openai-chat", "openai-completions", "ollama", "anthropic"]
 SloName = Literal["ttft", "tpot", "e2e"]
 SLO_NAMES: tuple[SloName, ...] = ("ttft", "tpot", "e2e")
 # Where the probes' histograms end (exporters/probe/metrics.py): a quantile above could not be told from it.
@@ -171,24 +174,12 @@ class ProbeBudget(Strict):
         return self
 
 
-class Scenario(Strict):
-    """One fixed prompt."""
-
-    prompt: Text
-    max_tokens: int = Field(gt=0, le=32_768)
-    interval: Interval | None = None
-    timeout: Timeout | None = None
-    ttft_timeout: Timeout | None = None
-    gap_timeout: Timeout | None = None
-    finish_reasons: list[Text] = Field(default=["stop", "length"], min_length=1)
-
-
 class Target(Strict):
     """One endpoint to probe and, where `metrics` is given, to scrape."""
 
     name: Name
     url: BaseUrl
-    api: Literal["openai-chat", "openai-completions"] = "openai-chat"
+    api: Api = "openai-chat"
     model: Text | None = None
     engine: str = "auto"
     metrics: list[MetricsUrl] = Field(default_factory=list)
@@ -212,6 +203,14 @@ class Target(Strict):
         if value not in known:
             raise ValueError(f"unknown engine {value[:40]!r}; write one of {', '.join(known)}")
         return value
+
+    @model_validator(mode="after")
+    def _url_of_the_api(self) -> "Target":
+        # These APIs put their version into the path that is appended.
+        if self.api in ("ollama", "anthropic") and self.url.endswith(("/v1", "/api")):
+            base = self.url.rpartition("/")[0]
+            raise FindingsError([(("url",), f"with api: {self.api} write the URL without its version: {base}")])
+        return self
 
     @model_validator(mode="after")
     def _key_needs_metrics(self) -> "Target":
@@ -257,11 +256,6 @@ class Prober(Strict):
     """Limits of the probe exporter as a whole."""
 
     max_concurrent: int = Field(default=16, gt=0, le=256)
-
-
-BUILT_IN_SCENARIOS = {
-    "short": Scenario(prompt="Count from one to twenty in words, separated by commas.", max_tokens=64),
-}
 
 
 class Config(Strict):

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import hostile_apis  # noqa: F401 - registers its behaviours
 import hostile_failures  # noqa: F401 - registers its behaviours
 import hostile_streams  # noqa: F401 - registers its behaviours
 from hostile_peer import BEHAVIOURS, MODEL, Peer, read_request
@@ -62,6 +63,10 @@ class HostileServer:
         assert name in BEHAVIOURS, name
         return f"{'https' if self._tls else 'http'}://{host}:{self.port}/{name}/v1"
 
+    def base(self, name: str) -> str:
+        """Return the base URL of a behaviour for an API whose paths hold their version."""
+        return self.url(name).removesuffix("/v1")
+
     def metrics_url(self, name: str) -> str:
         return f"http://127.0.0.1:{self.port}/{name}/metrics"
 
@@ -99,9 +104,15 @@ class HostileServer:
             peer.plain("200 OK", "text/plain", self.metrics.get(name, "")) if name in self.metrics else peer.plain(
                 "404 Not Found", "text/plain", ""
             )
+        elif rest == "api/tags":
+            listed = [{"name": model} for model in self.models.get(name, [MODEL])]
+            peer.plain("200 OK", "application/json", json.dumps({"models": listed}))
         elif rest == "v1/models" and BEHAVIOURS[name] not in _LIKE_THE_REST:
             listed = [{"id": model} for model in self.models.get(name, [MODEL])]
             peer.plain("200 OK", "application/json", json.dumps({"object": "list", "data": listed}))
+        elif name not in BEHAVIOURS:
+            # What discovery asks a server about itself.
+            peer.plain("404 Not Found", "text/plain", "")
         else:
             with self._counted(name):
                 BEHAVIOURS[name](peer)

@@ -242,9 +242,9 @@ def redirect(peer: Peer) -> None:
     peer.plain("307 Temporary Redirect", "text/plain", "", "Location: http://elsewhere.example/v1?key=hidden")
 
 
-def _status(name: str, status: str, error: dict[str, object]) -> None:
+def _status(name: str, status: str, error: dict[str, object], *headers: str) -> None:
     def answer(peer: Peer) -> None:
-        peer.plain(status, "application/json", json.dumps({"error": error}))
+        peer.plain(status, "application/json", json.dumps({"error": error}), *headers)
 
     BEHAVIOURS[name] = answer
 
@@ -253,6 +253,6 @@ _status("unauthorized", "401 Unauthorized", {"message": "bad key sk-hidden", "co
 _status("forbidden", "403 Forbidden", {"message": "no"})
 _status("model_not_found", "404 Not Found", {"message": "The model is not here", "code": "model_not_found"})
 _status("bad_request", "400 Bad Request", {"message": "no", "type": "invalid_request_error"})
-_status("limited", "429 Too Many Requests", {"message": "slow down", "type": "rate_limit_exceeded"})
+_status("limited", "429 Too Many Requests", {"message": "slow down", "type": "rate_limit_exceeded"}, "Retry-After: 60")
 _status("broken", "500 Internal Server Error", {"message": "oops"})
 _status("gateway", "502 Bad Gateway", {"message": "oops"})

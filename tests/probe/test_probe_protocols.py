@@ -4,20 +4,21 @@ import json
 from itertools import pairwise
 
 import pytest
+from hostile_apis import OLLAMA_LAST, anthropic, delta, ollama
 from hostile_peer import END, FINISH, USAGE, contents, data, usage_chunk
 from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.probe.failures import StreamFormatError
-from exporters.probe.protocols import PROTOCOLS, StreamEvent, Usage
-from inferwatch.config import Scenario
+from exporters.probe.protocols import PROTOCOLS, Question, StreamEvent, Usage
 
-SCENARIO = Scenario(prompt="count", max_tokens=64)
+QUESTION = Question(({"role": "user", "content": "count"},), max_tokens=64)
 
 
 def read(api: str, *values: object) -> list[StreamEvent]:
-    data = "".join(f"data: {value if isinstance(value, str) else json.dumps(value)}\n\n" for value in values)
-    return PROTOCOLS[api].decoder().feed(data.encode())
+    framed = "{}\n" if api == "ollama" else "data: {}\n\n"
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    return PROTOCOLS[api].decoder().feed("".join(map(framed.format, texts)).encode())
 
 
 def chat(delta: object, finish: object = None, **more: object) -> StreamEvent:
@@ -27,7 +28,7 @@ def chat(delta: object, finish: object = None, **more: object) -> StreamEvent:
 
 def test_the_chat_request() -> None:
     assert PROTOCOLS["openai-chat"].path == "/chat/completions"
-    assert PROTOCOLS["openai-chat"].body("m", SCENARIO) == {
+    assert PROTOCOLS["openai-chat"].body("m", QUESTION) == {
         "model": "m",
         "messages": [{"role": "user", "content": "count"}],
         "max_tokens": 64,
@@ -39,7 +40,7 @@ def test_the_chat_request() -> None:
 
 def test_the_completions_request() -> None:
     assert PROTOCOLS["openai-completions"].path == "/completions"
-    assert PROTOCOLS["openai-completions"].body("m", SCENARIO) == {
+    assert PROTOCOLS["openai-completions"].body("m", QUESTION) == {
         "model": "m",
         "prompt": "count",
         "max_tokens": 64,
@@ -132,17 +133,21 @@ json_values = st.recursive(
     max_leaves=8,
 )
 keys = st.sampled_from(
-    ["choices", "delta", "content", "reasoning", "tool_calls", "function", "usage", "finish_reason", "error", "text"]
-)
+    ["choices", "delta", "message", "content", "reasoning", "thinking", "tool_calls", "function", "usage", "timings",
+     "finish_reason", "error", "text", "type", "content_block", "stop_reason", "done", "done_reason", "input_tokens",
+     "eval_count", "eval_duration", "prompt_ms", "text_delta", "content_block_delta"]
+)  # fmt: skip
 wild_events = st.recursive(
     json_values, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4), max_leaves=20
 )
 
 
-@given(value=wild_events, api=st.sampled_from(sorted(PROTOCOLS)))
-def test_any_json_is_an_event_or_a_format_error(value: object, api: str) -> None:
+@given(value=wild_events, api=st.sampled_from(sorted(PROTOCOLS)), stream=st.booleans())
+def test_any_json_is_an_event_or_a_format_error(value: object, api: str, stream: bool) -> None:
+    value = json.dumps(value)
+    decoder = PROTOCOLS[api].decoder(stream)
     try:
-        (event,) = read(api, value)
+        (event,) = read(api, value) if stream else (*decoder.feed(value.encode()), *decoder.flush())
     except StreamFormatError:
         return
     assert (event.channel is None) == (event.text == "")
@@ -169,3 +174,32 @@ def test_any_cut_of_a_stream_gives_the_same_events(cuts: list[int], line_end: by
     edges = [0, *sorted(cuts), len(stream)]
     events = [event for start, end in pairwise(edges) for event in decoder.feed(stream[start:end])]
     assert events + decoder.flush() == expected
+
+
+ELSEWHERE = {
+    "ollama": b"".join([*map(ollama, ("\u00e9", "\u6f22\u5b57", "\U0001f642", "a\u2028b")), OLLAMA_LAST]),
+    "anthropic": b"".join(anthropic(map(delta, ("\u00e9", "\u6f22\u5b57", "\U0001f642", "a\u2028b")))),
+}
+
+
+@given(cuts=st.lists(st.integers(0, max(map(len, ELSEWHERE.values()))), max_size=20), api=st.sampled_from([*ELSEWHERE]))
+def test_any_cut_of_another_api_gives_the_same_events(cuts: list[int], api: str) -> None:
+    whole = ELSEWHERE[api]
+    expected = PROTOCOLS[api].decoder().feed(whole)
+    assert "".join(event.text for event in expected) == "\u00e9\u6f22\u5b57\U0001f642a\u2028b" and expected[-1].done
+    decoder = PROTOCOLS[api].decoder()
+    edges = [0, *sorted(cuts), len(whole)]
+    events = [event for start, end in pairwise(edges) for event in decoder.feed(whole[start:end])]
+    assert events + decoder.flush() == expected
+
+
+def test_a_line_that_never_ends_is_an_error() -> None:
+    decoder = PROTOCOLS["ollama"].decoder()
+    with pytest.raises(StreamFormatError, match="1048576 bytes"):
+        for _ in range(3):
+            decoder.feed(b"x" * (1 << 19))
+
+
+def test_llamacpp_says_how_long_it_took() -> None:
+    (event,) = read("openai-chat", {"choices": [], "timings": {"prompt_ms": 250, "predicted_ms": 1500.0, "cache_n": 3}})
+    assert event.server_seconds == {"prefill": 0.25, "decode": 1.5}

@@ -18,7 +18,7 @@ from inferwatch.config import Slo
 
 GOOD = ProbeResult(
     "chat", "short", "m", "success", "", 200, 0.3, 0.05, 1.0, 0.1, 20, 11, "usage", "stop", False,
-    dict.fromkeys(metrics.PHASES, 0.25),
+    dict.fromkeys(metrics.PHASES, 0.25), server_seconds=dict.fromkeys(metrics.SERVER_PHASES, 0.125),
 )  # fmt: skip
 FAILED = ProbeResult("chat", "short", "m", "truncated", "why", 200, 0.3, 0.05, 1.0, 0.1, 3, None, "chunks")
 SLO = Slo.model_validate({"ttft": {"threshold": "500ms"}, "tpot": {"threshold": "60ms"}, "e2e": {"threshold": "2s"}})
@@ -64,6 +64,7 @@ def test_a_success_is_observed() -> None:
     assert shown["llm_probe_prompt_tokens_total"] == {"": 11.0}
     assert shown["llm_probe_phase_seconds_sum"] == dict.fromkeys(metrics.PHASES, 0.25)
     assert shown["llm_probe_phase_seconds_count"] == dict.fromkeys(metrics.PHASES, 1.0)
+    assert shown["llm_probe_last_server_seconds"] == dict.fromkeys(metrics.SERVER_PHASES, 0.125)
     assert shown["llm_probe_last_success"] == {"": 1.0}
     assert shown["llm_probe_last_ttft_seconds"] == {"": 0.3}
     assert shown["llm_probe_last_run_timestamp_seconds"] == {"": 1_800_000_000.0}
@@ -83,7 +84,12 @@ def test_a_failure_is_counted_not_observed_and_takes_the_last_figures_away() -> 
     # The tokens of the failed one were paid for.
     assert shown["llm_probe_output_tokens_total"] == {"": 23.0}
     assert shown["llm_probe_last_success"] == {"": 0.0}
-    assert not {"llm_probe_last_ttft_seconds", "llm_probe_last_tpot_seconds", "llm_probe_last_e2e_seconds"} & set(shown)
+    assert not {
+        "llm_probe_last_ttft_seconds",
+        "llm_probe_last_tpot_seconds",
+        "llm_probe_last_e2e_seconds",
+        "llm_probe_last_server_seconds",
+    } & set(shown)
 
 
 def test_a_buffered_success_has_no_tpot() -> None:

@@ -107,7 +107,8 @@ def probe(server: HostileServer, name: str, timeout: str = "60s") -> ProbeResult
 
 
 def test_every_behaviour_has_a_verdict() -> None:
-    assert set(BEHAVIOURS) == {*SUCCESSES, *FAILURES, *ENDLESS, "endless"}
+    elsewhere = {name for name in BEHAVIOURS if name.startswith(("ollama", "anthropic", "document"))}
+    assert set(BEHAVIOURS) - elsewhere == {*SUCCESSES, *FAILURES, *ENDLESS, "endless"}
 
 
 @pytest.mark.parametrize("name", SUCCESSES)

@@ -1,12 +1,16 @@
 """The protocols by the name that `api:` holds; a new one is one file and one line here."""
 
-from exporters.probe.protocols.base import Decoder, ProbeProtocol, StreamEvent, Usage
+from exporters.probe.protocols.anthropic import Anthropic
+from exporters.probe.protocols.base import Decoder, ProbeProtocol, Question, StreamEvent, Usage
+from exporters.probe.protocols.ollama import Ollama
 from exporters.probe.protocols.openai_chat import OpenAiChat
 from exporters.probe.protocols.openai_completions import OpenAiCompletions
 
 PROTOCOLS: dict[str, ProbeProtocol] = {
     "openai-chat": OpenAiChat(),
     "openai-completions": OpenAiCompletions(),
+    "ollama": Ollama(),
+    "anthropic": Anthropic(),
 }
 
-__all__ = ["PROTOCOLS", "Decoder", "ProbeProtocol", "StreamEvent", "Usage"]
+__all__ = ["PROTOCOLS", "Decoder", "ProbeProtocol", "Question", "StreamEvent", "Usage"]

@@ -1,12 +1,14 @@
 """What a protocol is: it writes the request and reads the answer's bytes; timing is not its business."""
 
+import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, Protocol
 
-from inferwatch.config import Scenario
-
 Channel = Literal["content", "reasoning", "tool", "refusal"]
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
@@ -16,6 +18,21 @@ class Usage:
 
     prompt_tokens: int | None
     output_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What one probe asks, whatever the protocol.
+
+    Attributes:
+        messages: Each with `role` (system, user or assistant) and `content`; the last is the user's.
+        max_tokens: The limit that the server is asked to keep.
+        stream: Whether the answer is to come token by token.
+    """
+
+    messages: tuple[Mapping[str, str], ...]
+    max_tokens: int
+    stream: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +46,7 @@ class StreamEvent:
         usage: Token counts, so far or final.
         error: An identifier of the error that the server reports, "" if it names none; None without an error.
         done: Whether the server says that nothing follows.
+        server_seconds: How long the server says that it took, by metrics.SERVER_PHASES.
     """
 
     channel: Channel | None = None
@@ -37,6 +55,7 @@ class StreamEvent:
     usage: Usage | None = None
     error: str | None = None
     done: bool = False
+    server_seconds: Mapping[str, float] | None = None
 
 
 class Decoder(Protocol):
@@ -57,14 +76,22 @@ class ProbeProtocol(Protocol):
         """Appended to the target's URL."""
 
     @property
-    def media_types(self) -> tuple[str, ...]:
-        """What the answer's Content-Type may be; the first is asked for."""
+    def models_path(self) -> str:
+        """Appended to the target's URL, where the server lists its models."""
 
-    def body(self, model: str, scenario: Scenario) -> dict[str, object]:
+    @property
+    def stream_types(self) -> tuple[str, ...]:
+        """What a stream's Content-Type may be; the first is asked for."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Headers that every request needs."""
+
+    def body(self, model: str, question: Question) -> dict[str, object]:
         """Return the request's JSON."""
 
-    def decoder(self) -> Decoder:
-        """Return a decoder for one answer."""
+    def decoder(self, stream: bool = True) -> Decoder:
+        """Return a decoder for one answer, which is a stream or one document."""
 
 
 def identifier(value: object) -> str | None:
@@ -86,3 +113,21 @@ def error_identifier(error: object) -> str:
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
     return ""
+
+
+def count(value: object) -> int | None:
+    """Return a count of tokens; zero and nonsense are none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def milliseconds(value: object) -> float | None:
+    """Return milliseconds as seconds; what is no number from zero is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        return None
+    return value / 1e3
+
+
+def nanoseconds(value: object) -> float | None:
+    """Return nanoseconds as seconds; what is no number from zero is none."""
+    scaled = milliseconds(value)
+    return None if scaled is None else scaled / 1e6

@@ -1,8 +1,8 @@
 """OpenAI chat completions: `POST {url}/chat/completions`."""
 
-from exporters.probe.protocols.base import Channel, Decoder
-from exporters.probe.protocols.openai import MEDIA_TYPES, STREAM, OpenAiDecoder
-from inferwatch.config import Scenario
+from exporters.probe.protocols.base import NO_HEADERS, Channel, Decoder, Question, StreamEvent
+from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
+from exporters.probe.protocols.openai import MODELS_PATH, STREAM_TYPES, Tokens, options, read
 
 # vLLM from 0.23 says `reasoning`, others `reasoning_content`; both are tokens that the user waits for.
 _TEXT_FIELDS: tuple[tuple[str, Channel], ...] = (
@@ -17,32 +17,38 @@ class OpenAiChat:
     """The protocol that `api: openai-chat` names."""
 
     path = "/chat/completions"
-    media_types = MEDIA_TYPES
+    models_path = MODELS_PATH
+    stream_types = STREAM_TYPES
+    headers = NO_HEADERS
 
-    def body(self, model: str, scenario: Scenario) -> dict[str, object]:
+    def body(self, model: str, question: Question) -> dict[str, object]:
         """Return the request's JSON."""
-        messages = [{"role": "user", "content": scenario.prompt}]
-        return {"model": model, "messages": messages, "max_tokens": scenario.max_tokens, "temperature": 0, **STREAM}
+        return {"model": model, "messages": [dict(message) for message in question.messages], **options(question)}
 
-    def decoder(self) -> Decoder:
+    def decoder(self, stream: bool = True) -> Decoder:
         """Return a decoder for one answer."""
-        return _ChatDecoder()
+        return SseDecoder(_read_chunk) if stream else DocumentDecoder(_read_document)
 
 
-class _ChatDecoder(OpenAiDecoder):
-    def tokens(self, choice: dict[str, object]) -> tuple[Channel | None, str]:
-        delta = choice.get("delta")
-        if not isinstance(delta, dict):
-            return None, ""
-        for field, channel in _TEXT_FIELDS:
-            if text := _text(delta.get(field)):
-                return channel, text
-        calls = delta.get("tool_calls")
-        functions = (
-            [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-        )
-        text = "".join(_call(function) for function in [*functions, delta.get("function_call")])
-        return ("tool", text) if text else (None, "")
+def _read_chunk(data: Json) -> StreamEvent:
+    return read(data, lambda choice: _tokens(choice.get("delta")))
+
+
+def _read_document(data: Json) -> StreamEvent:
+    return read(data, lambda choice: _tokens(choice.get("message")))
+
+
+def _tokens(message: object) -> Tokens:
+    """Return the tokens of a delta or a whole message; content before reasoning where it holds both."""
+    if not isinstance(message, dict):
+        return None, ""
+    for field, channel in _TEXT_FIELDS:
+        if text := _text(message.get(field)):
+            return channel, text
+    calls = message.get("tool_calls")
+    functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    text = "".join(_call(function) for function in [*functions, message.get("function_call")])
+    return ("tool", text) if text else (None, "")
 
 
 def _text(value: object) -> str:

@@ -1,32 +1,32 @@
 """OpenAI's legacy completions: `POST {url}/completions`."""
 
-from exporters.probe.protocols.base import Channel, Decoder
-from exporters.probe.protocols.openai import MEDIA_TYPES, STREAM, OpenAiDecoder
-from inferwatch.config import Scenario
+from exporters.probe.protocols.base import NO_HEADERS, Decoder, Question, StreamEvent
+from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
+from exporters.probe.protocols.openai import MODELS_PATH, STREAM_TYPES, Tokens, options, read
 
 
 class OpenAiCompletions:
     """The protocol that `api: openai-completions` names."""
 
     path = "/completions"
-    media_types = MEDIA_TYPES
+    models_path = MODELS_PATH
+    stream_types = STREAM_TYPES
+    headers = NO_HEADERS
 
-    def body(self, model: str, scenario: Scenario) -> dict[str, object]:
-        """Return the request's JSON."""
-        return {
-            "model": model,
-            "prompt": scenario.prompt,
-            "max_tokens": scenario.max_tokens,
-            "temperature": 0,
-            **STREAM,
-        }
+    def body(self, model: str, question: Question) -> dict[str, object]:
+        """Return the request's JSON; messages become one text, as this API knows no roles."""
+        prompt = "\n\n".join(message["content"] for message in question.messages)
+        return {"model": model, "prompt": prompt, **options(question)}
 
-    def decoder(self) -> Decoder:
+    def decoder(self, stream: bool = True) -> Decoder:
         """Return a decoder for one answer."""
-        return _CompletionsDecoder()
+        return SseDecoder(_read) if stream else DocumentDecoder(_read)
 
 
-class _CompletionsDecoder(OpenAiDecoder):
-    def tokens(self, choice: dict[str, object]) -> tuple[Channel | None, str]:
-        text = choice.get("text")
-        return ("content", text) if isinstance(text, str) and text else (None, "")
+def _read(data: Json) -> StreamEvent:
+    return read(data, _tokens)
+
+
+def _tokens(choice: Json) -> Tokens:
+    text = choice.get("text")
+    return ("content", text) if isinstance(text, str) and text else (None, "")

@@ -1,0 +1,122 @@
+"""One question sent and its answer read: the request, the bytes with their stamps, and how the reading ended."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from exporters.probe.connection import Recorder
+from exporters.probe.deadline import Deadline
+from exporters.probe.failures import ProbeError, StreamFormatError, failure_of_body
+from exporters.probe.prompts import question_of
+from exporters.probe.protocols import PROTOCOLS, Decoder, StreamEvent
+from exporters.probe.protocols.base import error_identifier
+from exporters.probe.reader import DRAIN_SECONDS, ConnectionLostError, Exchange, TooLargeError, exchange
+from exporters.probe.timeline import Answer, Arrival, Ending
+from inferwatch.config import Scenario, Target
+from inferwatch.secrets import SecretError, auth_headers
+
+# An event is a few hundred bytes, with log probabilities a few thousand.
+LARGEST_FRAME = 1 << 20
+LARGEST_PER_TOKEN = 1 << 12
+DOCUMENT_TYPE = "application/json"
+# What has one of these types is that, unless it is what was asked for; anything else odd is judged by its bytes.
+_OTHER_TYPES = {
+    "text/html", "application/json", "application/problem+json", "application/xml", "text/xml", "text/event-stream",
+}  # fmt: skip
+
+
+def ask(target: Target, scenario: Scenario, model: str, recorder: Recorder) -> Answer:
+    """Send what the scenario asks and return what came back.
+
+    Raises:
+        ProbeError: If that is no answer worth timing.
+    """
+    protocol = PROTOCOLS[target.api]
+    try:
+        authorization = auth_headers(target.auth)
+    except SecretError as error:
+        raise ProbeError("auth", str(error)) from None
+    types = protocol.stream_types if scenario.stream else (DOCUMENT_TYPE,)
+    headers = {"Content-Type": DOCUMENT_TYPE, "Accept": types[0], **protocol.headers, **authorization}
+    body = json.dumps(protocol.body(model, question_of(scenario))).encode()
+    with _asked(target.url + protocol.path, headers, body, recorder, scenario.stream) as answer:
+        answer.check_status()
+        if answer.media_type in _OTHER_TYPES - {*types}:
+            raise _not_the_answer(answer, scenario.stream)
+        read = _read(answer, protocol.decoder(scenario.stream), scenario)
+    # Without the right type, bytes that hold no event are a document that the server forgot to name.
+    no_event = read.ending is Ending.MALFORMED or not read.arrivals
+    interrupted = read.ending in (Ending.DEADLINE, Ending.SILENCE)
+    if no_event and not interrupted and answer.media_type not in types:
+        raise failure_of_body(answer.media_type, None, scenario.stream)
+    return read
+
+
+@contextmanager
+def _asked(url: str, headers: Mapping[str, str], body: bytes, recorder: Recorder, stream: bool) -> Iterator[Exchange]:
+    """Send the request; the silence of a server that was not asked to stream is an answer that came too late."""
+    try:
+        with exchange("POST", url, headers, body, recorder) as answer:
+            yield answer
+    except ProbeError as error:
+        if not stream and error.outcome == "ttft_timeout":
+            raise ProbeError("deadline", str(error)) from None
+        raise
+
+
+def _not_the_answer(answer: Exchange, stream: bool) -> ProbeError:
+    body = answer.body_json()
+    error = body.get("error") if isinstance(body, dict) else None
+    return failure_of_body(answer.media_type, error_identifier(error) if error else None, stream)
+
+
+def _read(answer: Exchange, decoder: Decoder, scenario: Scenario) -> Answer:
+    """Read the stream to its end, or to as many bytes as its tokens can need: stamp, then parse."""
+    largest = LARGEST_FRAME + LARGEST_PER_TOKEN * scenario.max_tokens
+    deadline = answer.recorder.deadline
+    sent_at = answer.recorder.sending_at or 0.0
+    ended_at = answer.recorder.headers_at or 0.0
+    arrivals: list[Arrival] = []
+    ending, detail = Ending.END, ""
+    gap_timeout = scenario.gap_timeout if scenario.stream else None
+    try:
+        for at, data in answer.reads(largest):
+            ended_at = at
+            if ending is Ending.DONE:
+                continue
+            events = decoder.feed(data)
+            arrivals += [Arrival(at, event) for event in events]
+            _move_limit(deadline, at, events, gap_timeout)
+            if any(event.done for event in events):
+                ending = Ending.DONE
+                deadline.tighten(DRAIN_SECONDS)
+        # The deadline's interruption looks like a clean end where the length of the body is not announced.
+        if ending is Ending.END and deadline.passed:
+            ending, detail = _interrupted(deadline)
+        if ending is Ending.END:
+            arrivals += [Arrival(ended_at, event) for event in decoder.flush()]
+    except TooLargeError as error:
+        if ending is not Ending.DONE:
+            ending, detail = Ending.TOO_LARGE, str(error)
+    except StreamFormatError as error:
+        ending, detail = Ending.MALFORMED, str(error)
+    except ConnectionLostError as error:
+        # What happens after the stream said that it is done is no concern of its user.
+        if ending is not Ending.DONE:
+            ending, detail = Ending.LOST, str(error)
+            if deadline.passed:
+                ending, detail = _interrupted(deadline)
+    return Answer(sent_at, arrivals, ended_at, ending, detail, scenario.stream)
+
+
+def _move_limit(deadline: Deadline, at: float, events: list[StreamEvent], gap_timeout: float | None) -> None:
+    """Wait for the next token from `at` on, if these events hold one; for none after the reason of the end."""
+    if any(event.done or event.finish_reason for event in events):
+        deadline.limit(None)
+    elif any(event.channel is not None for event in events):
+        deadline.limit(gap_timeout, at)
+
+
+def _interrupted(deadline: Deadline) -> tuple[Ending, str]:
+    ending = Ending.DEADLINE if deadline.passed_limit is None else Ending.SILENCE
+    return ending, f"({deadline.passed_after:g} s)"

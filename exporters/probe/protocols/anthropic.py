@@ -1,0 +1,111 @@
+"""Anthropic messages: `POST {url}/v1/messages`; also served by vLLM, llama.cpp and LiteLLM.
+
+https://docs.anthropic.com/en/api/messages-streaming
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from exporters.probe.protocols.base import Channel, Decoder, Question, StreamEvent, Usage, count, identifier
+from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
+
+# A signature_delta carries no token: it signs the thinking before it.
+_DELTAS: dict[object, tuple[str, Channel]] = {
+    "text_delta": ("text", "content"),
+    "thinking_delta": ("thinking", "reasoning"),
+    "input_json_delta": ("partial_json", "tool"),
+}
+_BLOCKS: dict[object, tuple[str, Channel]] = {
+    "text": ("text", "content"),
+    "thinking": ("thinking", "reasoning"),
+    "tool_use": ("name", "tool"),
+}
+# In OpenAI's words, so that `finish_reasons` means the same for every API.
+_FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+_PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+class Anthropic:
+    """The protocol that `api: anthropic` names."""
+
+    path = "/v1/messages"
+    models_path = "/v1/models"
+    stream_types = ("text/event-stream",)
+    headers: Mapping[str, str] = MappingProxyType({"anthropic-version": "2023-06-01"})
+
+    def body(self, model: str, question: Question) -> dict[str, object]:
+        """Return the request's JSON; what the system says stands outside the messages."""
+        system = "\n\n".join(message["content"] for message in question.messages if message["role"] == "system")
+        return {
+            "model": model,
+            **({"system": system} if system else {}),
+            "messages": [dict(message) for message in question.messages if message["role"] != "system"],
+            "max_tokens": question.max_tokens,
+            "temperature": 0,
+            "stream": question.stream,
+        }
+
+    def decoder(self, stream: bool = True) -> Decoder:
+        """Return a decoder for one answer."""
+        return SseDecoder(_read_event) if stream else DocumentDecoder(_read_document)
+
+
+def _read_event(data: Json) -> StreamEvent:
+    kind = data.get("type")
+    if kind == "message_start":
+        message = data.get("message")
+        usage = message.get("usage") if isinstance(message, dict) else None
+        # Its output_tokens are a first guess; the count comes with the end.
+        return StreamEvent(usage=Usage(_prompt_tokens(usage), None))
+    if kind == "content_block_start":
+        return StreamEvent(*_tokens(data.get("content_block"), _BLOCKS))
+    if kind == "content_block_delta":
+        return StreamEvent(*_tokens(data.get("delta"), _DELTAS))
+    if kind == "message_delta":
+        delta = data.get("delta")
+        reason = delta.get("stop_reason") if isinstance(delta, dict) else None
+        return StreamEvent(finish_reason=_finish_reason(reason), usage=_usage(data.get("usage")))
+    # Whatever else there is (ping, content_block_stop, kinds to come) carries no token.
+    return StreamEvent(done=kind == "message_stop")
+
+
+def _read_document(data: Json) -> StreamEvent:
+    blocks = data.get("content")
+    found = [_tokens(block, _BLOCKS) for block in blocks] if isinstance(blocks, list) else []
+    content = [text for channel, text in found if channel == "content"]
+    channel: Channel | None = "content" if content else next((channel for channel, _ in found if channel), None)
+    text = "".join(content or (text for _, text in found))
+    return StreamEvent(channel, text, _finish_reason(data.get("stop_reason")), _usage(data.get("usage")))
+
+
+def _tokens(part: object, fields: dict[object, tuple[str, Channel]]) -> tuple[Channel | None, str]:
+    kind = part.get("type") if isinstance(part, dict) else None
+    if not isinstance(part, dict) or not isinstance(kind, str) or kind not in fields:
+        return None, ""
+    field, channel = fields[kind]
+    text = part.get(field)
+    return (channel, text) if isinstance(text, str) and text else (None, "")
+
+
+def _finish_reason(reason: object) -> str | None:
+    if not reason:
+        return None
+    named = identifier(reason)
+    return _FINISH_REASONS.get(named, named) if named else "other"
+
+
+def _usage(usage: object) -> Usage | None:
+    return Usage(_prompt_tokens(usage), count(usage.get("output_tokens"))) if isinstance(usage, dict) else None
+
+
+def _prompt_tokens(usage: object) -> int | None:
+    """Return all tokens of the prompt; those that a cache held are counted apart."""
+    if not isinstance(usage, dict):
+        return None
+    return sum(count(usage.get(key)) or 0 for key in _PROMPT_COUNTS) or None

@@ -1,0 +1,113 @@
+"""The framings of an answer: server-sent events, JSON lines, or one JSON document; what the JSON says is the reader's.
+
+Each takes a function that reads one JSON object, so that a protocol is its request and that function.
+"""
+
+import json
+from collections.abc import Callable
+
+from exporters.probe.failures import StreamFormatError
+from exporters.probe.ndjson import LineSplitter
+from exporters.probe.protocols.base import StreamEvent, error_identifier
+from exporters.probe.sse import ServerSentEvent, SseSplitter
+
+Json = dict[str, object]
+Read = Callable[[Json], StreamEvent]
+
+
+class SseDecoder:
+    """Server-sent events that hold JSON objects, and `[DONE]`."""
+
+    def __init__(self, read: Read) -> None:
+        self._splitter = SseSplitter()
+        self._read = read
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """Return the events that these bytes complete; raises StreamFormatError."""
+        return [self._event(event) for event in self._splitter.feed(data)]
+
+    def flush(self) -> list[StreamEvent]:
+        """Return what the end of the bytes completes; raises StreamFormatError."""
+        return [self._event(event) for event in self._splitter.flush()]
+
+    def _event(self, event: ServerSentEvent) -> StreamEvent:
+        if event.data.strip() == b"[DONE]":
+            return StreamEvent(done=True)
+        try:
+            value = json.loads(event.data)
+        except (ValueError, RecursionError):
+            if event.type == "error":
+                return StreamEvent(error="")
+            # Named events beside the answer, such as `event: ping`, need hold no JSON.
+            if event.type not in ("", "message"):
+                return StreamEvent()
+            raise StreamFormatError("an event is not JSON") from None
+        if event.type == "error" and isinstance(value, dict) and not _is_error(value):
+            return StreamEvent(error=error_identifier(value))
+        return _object(value, self._read, "an event")
+
+
+class LinesDecoder:
+    """One JSON object a line."""
+
+    def __init__(self, read: Read) -> None:
+        self._splitter = LineSplitter()
+        self._read = read
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """Return the events that these bytes complete; raises StreamFormatError."""
+        return [self._event(line) for line in self._splitter.feed(data)]
+
+    def flush(self) -> list[StreamEvent]:
+        """Return the last line's event if only its line end is missing; a line that was cut off is no event."""
+        events = []
+        for line in self._splitter.flush():
+            try:
+                events.append(self._event(line))
+            except StreamFormatError:
+                continue
+        return events
+
+    def _event(self, line: bytes) -> StreamEvent:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            raise StreamFormatError("a line is not JSON") from None
+        return _object(value, self._read, "a line")
+
+
+class DocumentDecoder:
+    """One JSON object that is the whole answer; it makes one event, when it has ended."""
+
+    def __init__(self, read: Read) -> None:
+        self._pieces: list[bytes] = []
+        self._read = read
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """Keep the bytes; there is no event before the end."""
+        self._pieces.append(data)
+        return []
+
+    def flush(self) -> list[StreamEvent]:
+        """Return the document's event; raises StreamFormatError."""
+        document = b"".join(self._pieces)
+        if not document.strip():
+            return []
+        try:
+            value = json.loads(document)
+        except (ValueError, RecursionError):
+            raise StreamFormatError("the answer is not JSON") from None
+        return [_object(value, self._read, "the answer")]
+
+
+def _object(value: object, read: Read, what: str) -> StreamEvent:
+    if not isinstance(value, dict):
+        raise StreamFormatError(f"{what} is no JSON object")
+    if _is_error(value):
+        error = value.get("error")
+        return StreamEvent(error=error_identifier(error if isinstance(error, dict) else value))
+    return read(value)
+
+
+def _is_error(value: Json) -> bool:
+    return bool(value.get("error")) or "error" in (value.get("object"), value.get("type"))
