@@ -25,7 +25,7 @@ def test_the_version_is_printed() -> None:
 
 def test_every_command_is_listed() -> None:
     listed = inferwatch("--help").stdout
-    for command in ("up", "demo", "check", "probe", "page", "version"):
+    for command in ("up", "demo", "check", "gpu", "probe", "page", "version"):
         assert f"\n  {command} " in listed
 
 
