@@ -278,6 +278,7 @@ API nvmlDeviceGetFieldValues(Gpu *gpu, int count, Field *fields) {
         int link = of_a_link(field->field);
         any |= link;
         if (link && field->scope != 0xffffffffu && (int)field->scope >= links) field->result = INVALID_ARGUMENT;
+        else if (!link && field->scope) field->result = NOT_SUPPORTED;
         else answer(gpu, field);
     }
     /* As a real driver was seen to do: who does not leave room for it loses memory. */

@@ -232,6 +232,11 @@ def collect(device: FakeDevice, *names: str, tally: Tally | None = None) -> Snap
     return Collection(device, Notices("0"), tally or Tally()).run(chosen)
 
 
+def collect_with(collector: Collect, device: FakeDevice, tally: Tally | None = None) -> Snapshot:
+    """Run one collector on the device once."""
+    return Collection(device, Notices("0"), tally or Tally()).run({"one": collector})
+
+
 def values(snapshot: Snapshot) -> dict[Any, float]:
     """Return the values by metric, or by metric and further labels where there are any."""
 

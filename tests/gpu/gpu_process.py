@@ -46,8 +46,13 @@ class FakeNvml:
     def tell(self, **settings: object) -> None:
         """Replace what was told before; `__` in a key stands for a dot and a leading `_` is dropped."""
         lines = [f"{key.removeprefix('_').replace('__', '.')} {value}\n" for key, value in settings.items()]
+        self.copy("".join(lines))
+
+    def copy(self, control: str) -> None:
+        """Replace what was told before by this text, such as a profile's."""
+        self._control.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._control.with_suffix(".new")
-        fresh.write_text("".join(lines))
+        fresh.write_text(control)
         fresh.rename(self._control)
 
     def calls(self, function: str, gpu: int | None = None) -> int:
@@ -72,6 +77,10 @@ class Scrape:
         ]
         assert len(found) <= 1, f"{metric}{labels} is not one series"
         return found[0] if found else None
+
+    def series_of_gpu(self, gpu: int) -> int:
+        """Return how many series one GPU has."""
+        return sum(("gpu", str(gpu)) in labels for _, labels in self.samples)
 
     def of_gpu(self, gpu: int) -> set[str]:
         """Return the names of the series of one GPU."""
@@ -140,9 +149,9 @@ class Exporter:
 
     def wait(self) -> int:
         """Wait until it ends by itself and return its exit code."""
-        code = self._process.wait(60)
+        wait_until(lambda: self._process.poll() is not None)
         self._reader.join()
-        return code
+        return self._process.wait()
 
     def stop(self, with_signal: int = signal.SIGTERM) -> int:
         """End it and return its exit code."""

@@ -89,7 +89,7 @@ COLLECTORS: Mapping[str, Collector] = {
     "ecc": Collector(_plain(ecc.collect), "memory errors since the driver was loaded"),
     "row_remapping": Collector(_plain(row_remapping.collect), "whether a repair of the memory waits or failed"),
     "recovery": Collector(_plain(recovery.collect), "what the driver asks to be done"),
-    "pcie": Collector(_plain(pcie.collect), "the PCIe link and its replays"),
+    "pcie": Collector(_plain(pcie.collect), "how fast the PCIe link is and could be"),
     "mig": Collector(_plain(mig.collect), "instances of a GPU in MIG mode, their memory and activity"),
     "process": Collector(lambda sources: process.collector(sources.proc), "processes, their memory and whose they are"),
     "nvlink": Collector(_plain(nvlink.collect), "NVLinks that are up, their bytes and errors", on=False),
@@ -102,12 +102,16 @@ COLLECTORS: Mapping[str, Collector] = {
     "fans": Collector(_plain(fans.collect), "the speed of the fans", on=False),
     "media": Collector(_plain(media.collect), "encoder, decoder, JPEG and optical flow engines", on=False),
     "modes": Collector(_plain(modes.collect), "persistence, ECC, MIG, compute mode and performance state", on=False),
-    "pcie_errors": Collector(_plain(pcie.collect_errors), "errors on the PCIe link by type", on=False),
+    "pcie_errors": Collector(
+        _plain(pcie.collect_errors), "errors on the PCIe link by type, replays and recoveries", on=False
+    ),
     "pcie_rate": Collector(
         _plain(pcie.collect_rate), "bytes a second over PCIe; blocks for 40 ms in each collection", on=False
     ),
     "pcie_traffic": Collector(_plain(pcie.collect_traffic), "bytes over PCIe, by the driver's counters", on=False),
-    "power_limits": Collector(_plain(power.collect_limits), "default, lowest and highest power limit", on=False),
+    "power_details": Collector(
+        _plain(power.collect_details), "power at this instant, and what the limits could be", on=False
+    ),
     "row_remapping_counts": Collector(_plain(row_remapping.collect_counts), "rows that were replaced", on=False),
     "thresholds": Collector(_plain(thresholds.collect), "temperatures at which the GPU slows or shuts down", on=False),
 }

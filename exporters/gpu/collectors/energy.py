@@ -10,4 +10,4 @@ MOST_JOULES = 20_000 * 10 * 366 * 86_400
 
 def collect(gpu: Collection) -> None:
     """Collect the driver's energy counter."""
-    gpu.add_scaled(metrics.ENERGY, gpu.device.energy, MILLIJOULE, at_most=MOST_JOULES, feature="energy")
+    gpu.add_scaled(metrics.ENERGY, gpu.device.energy, MILLIJOULE, at_most=MOST_JOULES)

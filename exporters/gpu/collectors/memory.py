@@ -10,7 +10,7 @@ LARGEST_BYTES = 2**50
 
 def collect(gpu: Collection) -> None:
     """Collect total, used, free and reserved bytes."""
-    memory = gpu.ask(gpu.device.memory, "memory")
+    memory = gpu.ask(gpu.device.memory)
     if memory is None or shares_host_memory(gpu, memory):
         return
     if not gpu.add(metrics.MEMORY_TOTAL, memory.total, at_least=1, at_most=LARGEST_BYTES):

@@ -10,6 +10,8 @@ from inferwatch.metric import Metric
 NEWEST_GENERATION = 10
 MOST_LANES = 64
 MOST_COUNTED = 2**48
+# 32 bits, of which all set is no value.
+MOST_REPLAYS = 2**32 - 2
 MOST_BYTES = 2**63
 KILOBYTE = 1000
 MOST_BYTES_PER_SECOND = 1e12
@@ -28,7 +30,7 @@ ERRORS: dict[str, Reading] = {
 
 
 def collect(gpu: Collection) -> None:
-    """Collect the link and its replays."""
+    """Collect how fast the link is and could be."""
     for metric, reading, least, most in _LINK:
         gpu.add_scaled(metric, partial(gpu.device.reading, reading), 1, at_least=least, at_most=most)
 
@@ -38,12 +40,12 @@ _LINK: tuple[tuple[Metric, Reading, int, int], ...] = (
     (hardware.PCIE_GENERATION_MAX, "pcie_generation_max", 1, NEWEST_GENERATION),
     (hardware.PCIE_WIDTH, "pcie_width", 1, MOST_LANES),
     (hardware.PCIE_WIDTH_MAX, "pcie_width_max", 1, MOST_LANES),
-    (hardware.PCIE_REPLAYS, "pcie_replays", 0, 2**32 - 2),
 )
 
 
 def collect_errors(gpu: Collection) -> None:
-    """Collect errors by type and how often the link was trained again."""
+    """Collect errors by type, how often packets were sent again and how often the link was trained again."""
+    gpu.add_scaled(hardware.PCIE_REPLAYS, partial(gpu.device.reading, "pcie_replays"), 1, at_most=MOST_REPLAYS)
     gpu.add_scaled(hardware.PCIE_RECOVERIES, partial(gpu.device.reading, "pcie_recoveries"), 1, at_most=MOST_COUNTED)
     for name, reading in ERRORS.items():
         read = partial(gpu.device.reading, reading)

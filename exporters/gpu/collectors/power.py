@@ -14,16 +14,16 @@ def collect(gpu: Collection) -> None:
     """Collect the usage and the limits that are in force."""
     for metric, read in (
         (metrics.POWER_USAGE, gpu.device.power_usage),
-        (hardware.POWER_INSTANT, partial(gpu.device.reading, "instant_milliwatts")),
         (metrics.POWER_LIMIT, gpu.device.power_limit),
         (metrics.POWER_LIMIT_ENFORCED, gpu.device.enforced_power_limit),
     ):
         gpu.add_scaled(metric, read, MILLIWATT, at_most=HIGHEST_WATTS)
 
 
-def collect_limits(gpu: Collection) -> None:
-    """Collect what the limits could be, and the power of a module of GPU and CPU."""
+def collect_details(gpu: Collection) -> None:
+    """Collect the power at this instant and of a module of GPU and CPU, and what the limits could be."""
     for metric, read in (
+        (hardware.POWER_INSTANT, partial(gpu.device.reading, "instant_milliwatts")),
         (hardware.POWER_LIMIT_DEFAULT, partial(gpu.device.reading, "default_limit_milliwatts")),
         (hardware.POWER_LIMIT_MIN, partial(gpu.device.reading, "lowest_limit_milliwatts")),
         (hardware.POWER_LIMIT_MAX, partial(gpu.device.reading, "highest_limit_milliwatts")),
