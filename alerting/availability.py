@@ -9,10 +9,12 @@ PROBED = ("target", "scenario")
 ENGINE_UP = 'up{job="llm-engine"}'
 PAST_OUTAGE = 'ALERTS{alertname="TargetDown", alertstate="firing"}'
 CANNOT_CONNECT = "dns|connect|tls"
-FAILED = "!~success|tainted"
+# Being limited is neither success nor failure: the server works, and ProbePaused tells that nothing is measured.
+FAILED = "!~success|tainted|rate_limited"
+JUDGED = "!~tainted|rate_limited"
 # A probe that succeeded this recently shows that a target answers, whatever its metrics do.
 RECENT_SECONDS = 90
-_FAILED_OF = "outcome!~'success|tainted', target='%s'"
+_FAILED_OF = "outcome!~'success|tainted|rate_limited', target='%s'"
 
 
 def _target_down() -> Alert:
@@ -70,7 +72,7 @@ def _engine_targets_gone() -> Alert:
 def _probe_failing() -> Alert:
     # Without model_name: it is empty until a server has told its model, and such series end when it does.
     failed = aggregate("sum", PROBED, increase(probe.REQUESTS, "5m", outcome=FAILED))
-    ended = aggregate("sum", PROBED, increase(probe.REQUESTS, "5m", outcome="!=tainted"))
+    ended = aggregate("sum", PROBED, increase(probe.REQUESTS, "5m", outcome=JUDGED))
     # After an outage the window still holds its failures: TargetDown told of them, and the target answers again.
     over = (
         f"max_over_time({PAST_OUTAGE}[6m])\nand on (target)\n{aggregate('max', TARGET, str(probe.LAST_SUCCESS))} == 1"
@@ -107,10 +109,12 @@ def _probe_stale() -> Alert:
     ended = aggregate("max", PROBED, str(probe.LAST_RUN_TIMESTAMP))
     interval = aggregate("max", PROBED, str(probe.INTERVAL))
     never = f"0 * ({interval} unless on (target, scenario) {selector(probe.LAST_RUN_TIMESTAMP)})"
+    # A probe may run as long as its timeout before it ends, hence the two minutes.
+    stale = f"time() - {ended}\n> on (target, scenario)\n(3 * {interval} + 120)\nor\n{never}"
+    paused = f"unless on (target)\n{block(_paused())}"
     return Alert(
         "ProbeStale",
-        # A probe may run as long as its timeout before it ends, hence the two minutes.
-        expr=f"time() - {ended}\n> on (target, scenario)\n(3 * {interval} + 120)\nor\n{never}",
+        expr=f"{block(stale)}\n{paused}",
         wait="2m",
         severity="ticket",
         family="availability",
@@ -119,11 +123,37 @@ def _probe_stale() -> Alert:
             "{{ if eq $value 0.0 }}No probe of {{ $labels.target }} ({{ $labels.scenario }}) has ever ended."
             "{{ else }}The last probe of {{ $labels.target }} ({{ $labels.scenario }}) ended "
             "{{ $value | humanizeDuration }} ago, more than three intervals.{{ end }} Nobody would notice if it were "
-            "slow. Likely: the day's token budget is spent, the probe exporter is overloaded or stuck."
+            "slow. Likely: the probe exporter is overloaded or stuck."
+        ),
+    )
+
+
+def _paused() -> str:
+    """Return PromQL for the targets that every prober of them has paused, with the reason."""
+    return f"{aggregate('min', ('target', 'reason'), str(probe.PAUSED))} == 1"
+
+
+def _probe_paused() -> Alert:
+    limited = aggregate("sum", TARGET, increase(probe.REQUESTS, "15m", outcome="rate_limited"))
+    ended = aggregate("sum", TARGET, increase(probe.REQUESTS, "15m", outcome="!=tainted"))
+    mostly = f'label_replace({limited} / ({ended} > 0) > 0.9 and {limited} > 2.5, "reason", "rate_limited", "", "")'
+    return Alert(
+        "ProbePaused",
+        expr=f"{block(_paused())}\nor\n{block(mostly)}",
+        wait="5m",
+        severity="ticket",
+        family="availability",
+        summary="Probes of {{ $labels.target }} pause ({{ $labels.reason }})",
+        description=(
+            '{{ if eq $labels.reason "budget" }}What probes of {{ $labels.target }} may spend today (UTC) is spent; '
+            "they go on at midnight. Raise probe_budget, or the interval, so that a day fits."
+            '{{ else if eq $labels.reason "retry_after" }}{{ $labels.target }} asked its probes to wait (Retry-After).'
+            "{{ else }}{{ $labels.target }} answers nearly all of its probes with 429.{{ end }}"
+            " Meanwhile nobody would notice if it were slow or down, unless its engine is scraped."
         ),
     )
 
 
 def alerts() -> list[Alert]:
     """Return the alerts on availability."""
-    return [_target_down(), _engine_targets_gone(), _probe_failing(), _probe_stale()]
+    return [_target_down(), _engine_targets_gone(), _probe_failing(), _probe_stale(), _probe_paused()]

@@ -1,55 +1,162 @@
-"""What probes of a target may spend in a day; in memory, so a restart begins the day anew."""
+"""What probes of a target have spent today (UTC), kept in a file, so that a restart does not begin the day anew."""
 
+import json
+import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from exporters.probe.state import replace_file
+from inferwatch.config.model import ProbeBudget
+
+log = logging.getLogger(__name__)
+
+FILE_NAME = "probe-spending.json"
+DAY_SECONDS = 86400
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Tokens of prompts and answers, and what they cost in the currency of the target."""
+
+    tokens: int = 0
+    money: float = 0.0
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(self.tokens + other.tokens, self.money + other.money)
+
+    def less(self, other: "Amount") -> "Amount":
+        """Return the difference, but nothing below zero."""
+        return Amount(max(self.tokens - other.tokens, 0), max(self.money - other.money, 0.0))
 
 
 @dataclass
 class _Day:
     number: int
-    spent: int = 0
-    reserved: int = 0
+    currency: str
+    spent: Amount = field(default_factory=Amount)
+    reserved: Amount = field(default_factory=Amount)
+
+    @property
+    def taken(self) -> Amount:
+        return self.spent + self.reserved
 
 
 class Budgets:
-    """Counts tokens by target and day (UTC). A probe reserves what it may cost at most, then settles what it did cost.
+    """Counts by target and day. A probe reserves what it may cost at most, then settles what it did cost.
 
     Args:
         clock: Returns Unix time.
+        folder: Where the count is kept across restarts; None keeps it in memory alone.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time, folder: Path | None = None) -> None:
         self._clock = clock
+        self._file = folder / FILE_NAME if folder is not None else None
         self._lock = threading.Lock()
-        self._days: dict[str, _Day] = {}
+        self._saving = threading.Lock()
+        self._currencies: dict[str, str] = {}
+        self._changed = False
+        self._days = self._load()
 
-    def reserve(self, target: str, tokens: int, per_day: int | None) -> bool:
-        """Set tokens aside and return True, or return False if the day's budget does not hold them."""
+    def apply(self, currencies: dict[str, str]) -> None:
+        """Drop the targets that are configured no more; money of another currency than before starts at 0."""
+        with self._lock:
+            self._currencies = currencies
+            self._days = {target: day for target, day in self._days.items() if target in currencies}
+            for target, day in self._days.items():
+                if day.currency != currencies[target]:
+                    day.currency = currencies[target]
+                    day.spent, day.reserved = Amount(day.spent.tokens), Amount(day.reserved.tokens)
+            self._changed = True
+
+    def reserve(self, target: str, amount: Amount, limit: ProbeBudget | None) -> bool:
+        """Set an amount aside and return True, or return False if the day's budget does not hold it."""
         with self._lock:
             day = self._today(target)
-            if per_day is not None and day.spent + day.reserved + tokens > per_day:
+            if not _holds(limit, day.taken + amount):
                 return False
-            day.reserved += tokens
+            day.reserved += amount
+            self._changed = True
             return True
 
-    def settle(self, target: str, reserved: int, spent: int) -> None:
+    def settle(self, target: str, reserved: Amount, spent: Amount) -> None:
         """Replace a reservation by what was spent."""
         with self._lock:
             day = self._today(target)
             # A probe that ran past midnight reserved on a day that is gone.
-            day.reserved = max(day.reserved - reserved, 0)
+            day.reserved = day.reserved.less(reserved)
             day.spent += spent
+            self._changed = True
 
-    def forget_all_but(self, targets: set[str]) -> None:
-        """Drop the targets that are configured no more."""
+    def taken(self, target: str) -> Amount:
+        """Return what is spent today or set aside for probes that run."""
         with self._lock:
-            self._days = {target: day for target, day in self._days.items() if target in targets}
+            return self._today(target).taken
+
+    def day(self) -> int:
+        """Return the number of the day (UTC) since the epoch."""
+        return int(self._clock() // DAY_SECONDS)
+
+    def save(self) -> None:
+        """Write the count to its file if it has changed; an error is logged, and the next call tries again.
+
+        What is set aside counts as spent, so that a crash while probes run cannot spend it twice.
+        """
+        if self._file is None or not self._changed:
+            return
+        with self._saving:
+            with self._lock:
+                self._changed = False
+                targets = {
+                    target: {"tokens": day.taken.tokens, "money": day.taken.money, "currency": day.currency}
+                    for target, day in self._days.items()
+                    if day.number == self.day()
+                }
+                text = json.dumps({"day": self.day(), "targets": targets}, indent=1)
+            try:
+                replace_file(self._file, text + "\n")
+            except OSError as error:
+                self._changed = True
+                log.error("what probes have spent today cannot be kept in %s: %s", self._file, error.strerror)
 
     def _today(self, target: str) -> _Day:
-        number = int(self._clock() // 86400)
         day = self._days.get(target)
-        if day is None or day.number != number:
-            day = self._days[target] = _Day(number)
+        if day is None or day.number != self.day():
+            day = self._days[target] = _Day(self.day(), self._currencies.get(target, ""))
         return day
+
+    def _load(self) -> dict[str, _Day]:
+        if self._file is None:
+            return {}
+        try:
+            kept = json.loads(self._file.read_text(encoding="utf-8"))
+            number = int(kept["day"])
+            return {
+                str(target): _Day(number, str(one["currency"]), Amount(int(one["tokens"]), float(one["money"])))
+                for target, one in kept["targets"].items()
+            }
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            kind = type(error).__name__
+            log.error("%s cannot be read (%s); what probes have spent today is counted from 0", self._file, kind)
+            return {}
+
+
+def _holds(limit: ProbeBudget | None, amount: Amount) -> bool:
+    if limit is None:
+        return True
+    tokens, money = limit.tokens_per_day, limit.money_per_day
+    return (tokens is None or amount.tokens <= tokens) and (money is None or amount.money <= money)
+
+
+def left(limit: ProbeBudget, taken: Amount) -> tuple[int | None, float | None]:
+    """Return the tokens and the money that are left of a budget, at least 0; None where it does not limit them."""
+    tokens, money = limit.tokens_per_day, limit.money_per_day
+    return (
+        None if tokens is None else max(tokens - taken.tokens, 0),
+        None if money is None else max(money - taken.money, 0.0),
+    )

@@ -70,10 +70,16 @@ def _add_objectives(families: Families, target: Target) -> None:
 
 def _add_prices(families: Families, target: Target) -> None:
     price = price_of(target)
-    families.add(metrics.TARGET_PRICE_MISSING, {"target": target.name}, price is None)
-    if price is None or target.cost is None:
+    families.add(metrics.TARGET_PRICE_MISSING, {"target": target.name}, target.cost is None)
+    if target.cost is None:
         return
-    labels = {"target": price.target, "currency": price.currency}
+    labels = {"target": target.name, "currency": target.cost.currency}
+    by_token = {"input": target.cost.input_per_mtok, "output": target.cost.output_per_mtok}
+    for direction, money in by_token.items():
+        if money is not None:
+            families.add(metrics.TARGET_TOKEN_PRICE, {**labels, "direction": direction}, money)
+    if price is None:
+        return
     families.add(metrics.TARGET_COST_PER_HOUR, {**labels, "basis": price.basis}, price.per_hour)
     if target.cost.alert_above_per_mtok is not None:
         families.add(metrics.TARGET_COST_LIMIT, labels, target.cost.alert_above_per_mtok)

@@ -29,9 +29,9 @@ class Price:
 
 
 def price_of(target: Target) -> Price | None:
-    """Return the target's price, or None if the file gives none."""
+    """Return the target's price by the hour, or None if the file gives none."""
     cost = target.cost
-    if cost is None:
+    if cost is None or cost.is_per_token:
         return None
     if cost.per_gpu_hour is not None:
         gpus = target.gpus.number if target.gpus else 0.0

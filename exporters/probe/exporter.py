@@ -17,6 +17,7 @@ from exporters.probe.cost import CostMeter
 from exporters.probe.deadline import expire_all
 from exporters.probe.families import Families
 from exporters.probe.measured import MeasuredCollector
+from exporters.probe.paused import PausedCollector
 from exporters.probe.prober import Prober
 from exporters.probe.reload import ConfigKeeper
 from exporters.probe.schedule import Schedule
@@ -39,7 +40,7 @@ class ProbeExporter:
 
     Args:
         config_file: The file that the user edits.
-        state_folder: Where the copy of the last good configuration is kept; None keeps none.
+        state_folder: Where the copy of the last good configuration and today's spending are kept; None keeps none.
         listen: ``host:port``.
         web: Who may ask, and how; None serves everyone over plain HTTP.
 
@@ -50,7 +51,7 @@ class ProbeExporter:
     def __init__(
         self, config_file: Path, state_folder: Path | None, listen: str, web: WebConfigKeeper | None = None
     ) -> None:
-        self._prober = Prober()
+        self._prober = Prober(state_folder=state_folder)
         self._meter = CostMeter()
         self._discovery = discovery.EngineDiscovery()
         self._schedule: Schedule | None = None
@@ -60,6 +61,7 @@ class ProbeExporter:
         registry = CollectorRegistry()
         prober = self._prober
         registry.register(MeasuredCollector(prober.records, prober.intervals, prober.inflight))
+        registry.register(PausedCollector(self._config, prober.spending, prober.manners))
         registry.register(ConfiguredCollector(self._config, self._discovery.engine_of, self._meter))
         registry.register(_HealthCollector(self.keeper))
         if web is not None:
@@ -93,6 +95,7 @@ class ProbeExporter:
         while self._prober.inflight() and time.monotonic() < give_up:
             time.sleep(0.02)
             expire_all()
+        self._prober.spending.budgets.save()
         self._server.stop()
 
     def _config(self) -> Config | None:
@@ -110,6 +113,7 @@ class ProbeExporter:
     def _watch(self) -> None:
         self._watched_at = time.monotonic()
         self._meter.tick()
+        self._prober.spending.budgets.save()
         self.keeper.poll()
 
     def _refresh(self) -> None:

@@ -5,12 +5,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from exporters.probe.budget import Budgets
 from exporters.probe.failures import ProbeError
+from exporters.probe.manners import Manners
 from exporters.probe.models import served_models
 from exporters.probe.record import Record
 from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.spending import Spending
 from inferwatch.config import Config, Scenario, Target
 
 log = logging.getLogger(__name__)
@@ -52,14 +54,20 @@ class Prober:
 
     Args:
         clock: Returns Unix time.
+        state_folder: Where what was spent today is kept; None keeps it in memory alone.
+
+    Attributes:
+        spending: What probes have spent.
+        manners: Which targets are left alone for a while.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time, state_folder: Path | None = None) -> None:
         self._clock = clock
+        self.spending = Spending(clock, state_folder)
+        self.manners = Manners()
         self._lock = threading.Lock()
         self._plans: dict[Key, Plan] = {}
         self._models: dict[tuple[str, str], str] = {}  # the first model listed, by target's name and URL
-        self._budgets = Budgets(clock)
         self._inflight = 0
         self._stopping = False
 
@@ -85,7 +93,8 @@ class Prober:
             self._plans = plans
             known = {(target.name, target.url) for target in config.targets if target.model is None}
             self._models = {key: model for key, model in self._models.items() if key in known}
-        self._budgets.forget_all_but({target.name for target in config.targets})
+        self.spending.apply(config)
+        self.manners.forget_all_but(set(plans), fresh)
         return fresh
 
     def plans(self) -> Mapping[Key, Plan]:
@@ -119,17 +128,20 @@ class Prober:
         self._stopping = True
 
     def run(self, key: Key) -> None:
-        """Run the probe that is due, unless its budget is spent; never raises for what a server does."""
+        """Run the probe that is due, unless its target is left alone; never raises for what a server does."""
         plan = self._plans.get(key)
         if plan is None or self._stopping:
             return
-        target, tokens = plan.target, plan.scenario.max_tokens
-        budget = target.probe_budget.tokens_per_day if target.probe_budget else None
-        if not self._budgets.reserve(target.name, tokens, budget):
-            log.debug("target %s: the probe budget of %s tokens is spent for today", target.name, budget)
+        target = plan.target
+        if not self.manners.may_start(key, plan.interval):
+            plan.record.skip("backoff")
+            return
+        booking = self.spending.book(target, plan.name, plan.scenario)
+        if booking is None:
+            log.debug("target %s: the probe budget is spent for today", target.name)
             plan.record.skip("budget")
             return
-        spent = 0
+        result: ProbeResult | None = None
         with self._lock:
             self._inflight += 1
         plan.record.start()
@@ -138,11 +150,11 @@ class Prober:
             if self._stopping and result.outcome != "success":
                 # It was interrupted by us; the counters end with the process.
                 return
-            spent = (result.output_tokens or 0) + (result.prompt_tokens or 0)
+            self.manners.ended(key, result.outcome, result.retry_after_seconds)
             _log(plan, result)
             plan.record.end(result, target.slo, self._clock())
         finally:
-            self._budgets.settle(target.name, tokens, spent)
+            self.spending.settle(booking, result)
             with self._lock:
                 self._inflight -= 1
 
@@ -159,7 +171,13 @@ class Prober:
             model = self._model(plan)
         except ProbeError as error:
             return ProbeResult(
-                plan.target.name, plan.name, "", error.outcome, str(error), status_code=error.status_code
+                plan.target.name,
+                plan.name,
+                "",
+                error.outcome,
+                str(error),
+                status_code=error.status_code,
+                retry_after_seconds=error.retry_after,
             )
         result = run_probe(plan.target, plan.name, plan.scenario, model)
         if result.outcome == "not_found" and plan.target.model is None:

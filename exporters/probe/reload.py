@@ -1,14 +1,12 @@
 """Keeps the last good configuration in force: reads the file when it changes, and a copy of it when it is broken."""
 
-import contextlib
 import logging
-import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from exporters.probe.state import replace_file
 from inferwatch import strict_yaml
 from inferwatch.config import Config, parse_config
 from inferwatch.errors import ConfigError
@@ -114,20 +112,10 @@ class ConfigKeeper:
         """Replace the copy as a whole, so that a crash or a full disk leaves the old one."""
         if self._copy is None:
             return
-        temporary = None
         try:
-            self._copy.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._copy.parent, delete=False) as file:
-                temporary = Path(file.name)
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self._copy)
+            replace_file(self._copy, text)
         except OSError as error:
             log.error("the copy of the configuration cannot be kept in %s: %s", self._copy.parent, error.strerror)
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    temporary.unlink(missing_ok=True)
 
     def _signature(self) -> Signature:
         # stat follows links, so the swap of a mounted Kubernetes ConfigMap is seen as another inode.

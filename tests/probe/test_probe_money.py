@@ -1,12 +1,9 @@
-"""Budgets and costs, worked out by hand on a clock of the test's own."""
+"""What targets cost by the hour, worked out by hand on a clock of the test's own."""
 
 import pytest
 
-from exporters.probe.budget import Budgets
 from exporters.probe.cost import LONGEST_CATCH_UP, CostMeter, price_of
 from inferwatch.config import Config, parse_config
-
-DAY = 86400.0
 
 
 class Clock:
@@ -83,37 +80,8 @@ def test_price_of_a_target() -> None:
     assert price_of(config("").targets[0]) is None
 
 
-def test_a_budget_is_spent_and_comes_back_the_next_day() -> None:
-    clock = Clock(DAY - 100)
-    budgets = Budgets(clock)
-    assert budgets.reserve("chat", 64, 200)
-    budgets.settle("chat", 64, 75)
-    assert budgets.reserve("chat", 64, 200)
-    budgets.settle("chat", 64, 75)
-    # 150 are spent; another 64 would not fit into 200.
-    assert not budgets.reserve("chat", 64, 200)
-    assert budgets.reserve("other", 64, 200)
-    clock.now = DAY
-    assert budgets.reserve("chat", 64, 200)
-
-
-def test_probes_that_run_at_the_same_time_share_the_budget() -> None:
-    budgets = Budgets(Clock())
-    assert [budgets.reserve("chat", 64, 150) for _ in range(3)] == [True, True, False]
-    # A probe that cost nothing gives its share back.
-    budgets.settle("chat", 64, 0)
-    assert budgets.reserve("chat", 64, 150)
-
-
-def test_without_a_budget_nothing_is_refused() -> None:
-    budgets = Budgets(Clock())
-    assert all(budgets.reserve("chat", 10_000, None) for _ in range(100))
-
-
-def test_a_probe_across_midnight_counts_for_the_new_day() -> None:
-    clock = Clock(DAY - 1)
-    budgets = Budgets(clock)
-    assert budgets.reserve("chat", 64, 100)
-    clock.now = DAY + 1
-    budgets.settle("chat", 64, 90)
-    assert not budgets.reserve("chat", 64, 100)
+def test_a_target_that_is_paid_by_the_token_has_no_price_by_the_hour() -> None:
+    (target,) = config("{input_per_mtok: 0.5, output_per_mtok: 2}").targets
+    assert price_of(target) is None and target.cost is not None
+    # 200 000 prompt tokens and 50 000 output tokens: 0.1 + 0.1.
+    assert target.cost.of_tokens(200_000, 50_000) == pytest.approx(0.2)

@@ -160,6 +160,7 @@ LABELS = {
     "EngineTargetsGone": {"target"},
     "ProbeFailing": {"target", "scenario"},
     "ProbeStale": {"target", "scenario"},
+    "ProbePaused": {"target", "reason"},
     "TTFTHigh": {"target", "scenario", "model_name", "inference_engine"},
     "TPOTHigh": {"target", "scenario", "model_name", "inference_engine"},
     "LatencyRegression": {"target", "scenario", "model_name", "inference_engine"},
