@@ -179,7 +179,9 @@ class Fleet:
                 if watched.ever_up:
                     retry = FIRST_RETRY_SECONDS
                 if watched.ended == "lost":
-                    if watched.error and self._last_resort.only_a_new_process_helps(watched.error, watched.ever_up):
+                    if watched.error and self._last_resort.only_a_new_process_helps(
+                        watched.error, self._opened_before, watched.ever_up
+                    ):
                         return
                     self._pause(retry)
                     retry = min(retry * 2, LONGEST_RETRY_SECONDS)

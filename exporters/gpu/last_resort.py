@@ -23,34 +23,37 @@ class LastResort:
     def __init__(self, end: End, clock: Callable[[], float] = time.monotonic) -> None:
         self._end = end
         self._clock = clock
-        self._worked = False
         self._mismatch_since: float | None = None
         self._unknown = 0
 
-    def only_a_new_process_helps(self, error: DriverError, ever_up: bool) -> bool:
-        """Take one failed attempt; `ever_up` says that GPUs answered before it failed. Return whether it was the last.
+    def only_a_new_process_helps(self, error: DriverError, ever_opened: bool, ever_up: bool) -> bool:
+        """Take one failed attempt and return whether it was the last.
+
+        Args:
+            error: How it failed.
+            ever_opened: Whether this process ever initialised NVML.
+            ever_up: Whether a GPU answered in this attempt.
 
         A driver that was upgraded brings a new library, which pynvml does not load a second time. GPUs that all answer
         "unknown error" are those of a container that lost its devices, which only a new container has.
         """
-        self._worked = self._worked or ever_up
         if ever_up:
             self._unknown = 0
         self._unknown = self._unknown + 1 if isinstance(error, UnknownError) else 0
-        last_word = self._mismatch(error) or self._unknown_too_often(error)
+        last_word = self._mismatch(error, ever_opened) or self._unknown_too_often(error)
         if last_word is None:
             return False
         self._end(last_word)
         return True
 
-    def _mismatch(self, error: DriverError) -> str | None:
+    def _mismatch(self, error: DriverError, ever_opened: bool) -> str | None:
         if error.name != MISMATCH:
             self._mismatch_since = None
             return None
         now = self._clock()
         if self._mismatch_since is None:
             self._mismatch_since = now
-        if not self._worked and now - self._mismatch_since < MISMATCH_PATIENCE_SECONDS:
+        if not ever_opened and now - self._mismatch_since < MISMATCH_PATIENCE_SECONDS:
             return None
         return (
             f"the NVIDIA driver was upgraded under this process ({error}), which keeps the library that it once "

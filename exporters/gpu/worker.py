@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -177,6 +178,8 @@ class Worker:
             # Any call would wake it.
             suspended = self._sleeps(self.pci) if self.pci else None
             snapshot = None if suspended else self._collect()
+            if suspended is None and self.pci and self._sleeps(self.pci) is not None:
+                suspended = False  # it was opened just now, and is awake
         except DriverError as failure:
             error = failure
         except Exception:
@@ -194,22 +197,18 @@ class Worker:
         if self._device is None:
             self._device = self._open()
             self.uuid = self._device.uuid
-            self.pci = self._address(self._device) or self.pci
             self._watch_xids(self._device)
         return Collection(self._device, self._notices, self._tally).run(self._settings.collectors)
 
     def _open(self) -> Device:
         try:
-            return self._driver.device(self._index)
+            device = self._driver.device(self._index)
+            with suppress(UnsupportedError, PermissionDeniedError, TransientError):
+                self.pci = device.fact("pci_bus_id")
         except DriverError as error:
             self._tally.failed(error)
             raise
-
-    def _address(self, device: Device) -> str | None:
-        try:
-            return device.fact("pci_bus_id")
-        except (UnsupportedError, PermissionDeniedError, TransientError):
-            return None
+        return device
 
     def _end(self, outcome: Outcome) -> None:
         before, self.outcome = self.outcome, outcome

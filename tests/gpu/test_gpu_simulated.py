@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.gpu import metrics, reasons
-from exporters.gpu.control import HEALTHY, ControlFile
+from exporters.gpu.control import HEALTHY, ControlFile, Orders
 from exporters.gpu.errors import GpuDeadError
 from exporters.gpu.simulated import SimulatedDevice, SimulatedDriver, load
 
@@ -129,3 +129,79 @@ def test_a_broken_file_is_told_once_and_the_last_good_stays(
     assert "the last good orders stay in force" in caplog.text
     file.write_text("{0: {temperature: 60, lost: false}}")
     assert control.orders(0).temperature == 60
+
+
+TIMELINE = """
+0:
+- {at: 10s, temperature: 60}
+- {at: 20s, temperature: 90, throttle: [hw_thermal_slowdown]}
+- {at: 30s, xid: 79, lost: true}
+- {at: 40s}
+- {at: 1m, repeat: true}
+"""
+
+
+def test_a_timeline_is_played_and_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "control.yml"
+    file.write_text(TIMELINE)
+    clock = Clock()
+    control = ControlFile(file, clock)
+    assert control.orders(0) == HEALTHY
+    began = clock.now
+
+    def at(seconds: float) -> Orders:
+        clock.now = began + seconds
+        return control.orders(0)
+
+    assert at(9.9) == HEALTHY
+    assert at(10).temperature == 60
+    assert at(15).temperature == 75
+    assert at(15).throttle == ()
+    assert at(20).throttle == ("hw_thermal_slowdown",)
+    assert at(29.9).temperature == 90
+    assert (at(30).xid, at(30).lost, at(39).lost) == (79, True, True)
+    assert at(40).lost is False
+    assert at(59).temperature is None
+    assert at(60).temperature == 60
+    assert at(85).lost is True
+    assert control.orders(1) == HEALTHY
+
+
+def test_each_step_reports_its_xid_once(tmp_path: Path) -> None:
+    file = tmp_path / "control.yml"
+    file.write_text(TIMELINE + "1: {xid: 31}")
+    clock = Clock()
+    driver = SimulatedDriver(2, ControlFile(file, clock), clock)
+
+    def told() -> list[tuple[str, int]]:
+        events = []
+        while (event := driver.xid_events().wait(0)) is not None:
+            events.append((event.uuid, event.xid))
+        return events
+
+    assert told() == [("GPU-SIMULATED-1", 31)]
+    clock.now += 31
+    assert told() == [("GPU-SIMULATED-0", 79)]
+    clock.now += 5
+    assert told() == []
+    clock.now += 50
+    assert told() == [("GPU-SIMULATED-0", 79)]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{0: [{temperature: 60}]}", "at"),
+        ("{0: [{at: 10s}, {at: 5s}]}", "later"),
+        ("{0: [{at: 5}]}", "has no unit"),
+        ("{0: [{at: 5s, repeat: true}, {at: 6s}]}", "repeat"),
+        ("{0: {repeat: true}}", "repeat"),
+        ("{0: [{at: soon}]}", "soon"),
+        ("{0: [{at: 5s, xid: 0}]}", "xid"),
+    ],
+)
+def test_a_broken_timeline_is_told(text: str, says: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "control.yml"
+    file.write_text(text)
+    assert ControlFile(file).orders(0) == HEALTHY
+    assert says in caplog.text
