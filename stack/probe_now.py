@@ -79,7 +79,13 @@ def probe(target: Target, name: str, scenario: Scenario) -> ProbeResult:
         model = target.model or served_models(target, scenario.timeout or 60.0)[0]
     except ProbeError as error:
         return ProbeResult(target.name, name, "", error.outcome, str(error), status_code=error.status_code)
-    return run_probe(target, name, scenario, model)
+    refused: set[str] = set()
+    while True:
+        result = run_probe(target, name, scenario, model, refused)
+        if result.refused is None or result.refused in refused:
+            return result
+        # The exporter's next probe would do without it, so that is what is shown.
+        refused.add(result.refused)
 
 
 def as_item(result: ProbeResult) -> dict[str, object]:

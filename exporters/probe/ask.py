@@ -1,12 +1,13 @@
 """One question sent and its answer read: the request, the bytes with their stamps, and how the reading ended."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError, StreamFormatError, failure_of_body
+from exporters.probe.parameters import fitted
 from exporters.probe.prompts import question_of
 from exporters.probe.protocols import PROTOCOLS, Decoder, StreamEvent
 from exporters.probe.protocols.base import error_identifier
@@ -25,8 +26,8 @@ _OTHER_TYPES = {
 }  # fmt: skip
 
 
-def ask(target: Target, scenario: Scenario, model: str, recorder: Recorder) -> Answer:
-    """Send what the scenario asks and return what came back.
+def ask(target: Target, scenario: Scenario, model: str, recorder: Recorder, refused: Collection[str]) -> Answer:
+    """Send what the scenario asks, without the parameters that the server refuses, and return what came back.
 
     Raises:
         ProbeError: If that is no answer worth timing.
@@ -38,9 +39,9 @@ def ask(target: Target, scenario: Scenario, model: str, recorder: Recorder) -> A
         raise ProbeError("auth", str(error)) from None
     types = protocol.stream_types if scenario.stream else (DOCUMENT_TYPE,)
     headers = {"Content-Type": DOCUMENT_TYPE, "Accept": types[0], **protocol.headers, **authorization}
-    body = json.dumps(protocol.body(model, question_of(scenario))).encode()
-    with _asked(target.url + protocol.path, headers, body, recorder, scenario.stream) as answer:
-        answer.check_status()
+    body = fitted(protocol.body(model, question_of(scenario)), refused)
+    with _asked(target.url + protocol.path, headers, json.dumps(body).encode(), recorder, scenario.stream) as answer:
+        answer.check_status(body)
         if answer.media_type in _OTHER_TYPES - {*types}:
             raise _not_the_answer(answer, scenario.stream)
         read = _read(answer, protocol.decoder(scenario.stream), scenario)

@@ -22,6 +22,7 @@ class ProbeError(InferwatchError):
         outcome: One of metrics.OUTCOMES.
         status_code: What the server answered, if it did.
         retry_after: The seconds that the server asked to be left alone, if it did.
+        refused: The parameter of the request that the server refused, if it named one that probes can do without.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class ProbeError(InferwatchError):
         self.outcome = outcome
         self.status_code = status_code
         self.retry_after = retry_after
+        self.refused: str | None = None
 
 
 # What the request was doing -> the outcome, unless the server had already been asked.
@@ -106,6 +108,13 @@ def _chain(error: BaseException) -> list[BaseException]:
             chain.append(inner)
             waiting += [getattr(inner, "reason", None), inner.__cause__, inner.__context__, *inner.args]
     return chain[::-1]
+
+
+def failure_of_refusal(status: int, parameter: str) -> ProbeError:
+    """Return the failure that a refused parameter is; the probes after it do without."""
+    failure = ProbeError("http_4xx", f"the server answered {status}: it refuses {parameter}; now left out", status)
+    failure.refused = parameter
+    return failure
 
 
 def failure_of_status(status: int, error: str, location: str | None) -> ProbeError:

@@ -116,6 +116,12 @@ STREAM_BUFFERED = Metric(
     PROBE,
 )
 
+PARAM_FALLBACK_INFO = Metric(
+    "llm_probe_param_fallback_info",
+    "gauge",
+    "A parameter that a target refuses and probes send no more, always 1; instead names what they send, or none.",
+    ("target", "parameter", "instead"),
+)
 PAUSED = Metric(
     "llm_probe_paused",
     "gauge",

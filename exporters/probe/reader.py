@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -14,8 +14,16 @@ from urllib3.exceptions import DecodeError
 
 from exporters.probe.connection import NET_SECONDS, Recorder
 from exporters.probe.deadline import Deadline
-from exporters.probe.failures import ProbeError, StreamFormatError, cause, failure_at, failure_of_status
+from exporters.probe.failures import (
+    ProbeError,
+    StreamFormatError,
+    cause,
+    failure_at,
+    failure_of_refusal,
+    failure_of_status,
+)
 from exporters.probe.manners import retry_after_seconds
+from exporters.probe.parameters import refused_parameter
 from exporters.probe.protocols.base import error_identifier
 from exporters.probe.session import new_session
 
@@ -92,10 +100,12 @@ class Exchange:
         except (ValueError, RecursionError, TooLargeError, ConnectionLostError, StreamFormatError):
             return None
 
-    def check_status(self) -> None:
-        """Raise a ProbeError for a status other than 200."""
+    def check_status(self, sent: Collection[str] = ()) -> None:
+        """Raise a ProbeError for a status other than 200; `sent` are the names of the request's parameters."""
         if self.status != HTTPStatus.OK:
             body = self.body_json()
+            if parameter := refused_parameter(self.status, body, sent):
+                raise failure_of_refusal(self.status, parameter)
             error = body.get("error", body) if isinstance(body, dict) else None
             headers = self.response.headers
             failure = failure_of_status(self.status, error_identifier(error), headers.get("Location"))

@@ -1,6 +1,6 @@
 """One probe: a request, its stream, its figures and its verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from exporters.probe.ask import ask
@@ -33,6 +33,7 @@ class ProbeResult:
         buffered: Whether the stream arrived all at once, so that it has no TPOT.
         phases: Seconds by metrics.PHASES, only of phases that were reached.
         server_seconds: Seconds by metrics.SERVER_PHASES, as the server measured them itself.
+        refused: The parameter that the server refused, which the next probe is to leave out.
         retry_after_seconds: How long a server that refused the probe asked to be left alone.
     """
 
@@ -54,9 +55,12 @@ class ProbeResult:
     phases: dict[str, float] = field(default_factory=dict)
     retry_after_seconds: float | None = None
     server_seconds: Mapping[str, float] = field(default_factory=dict)
+    refused: str | None = None
 
 
-def run_probe(target: Target, scenario_name: str, scenario: Scenario, model: str) -> ProbeResult:
+def run_probe(
+    target: Target, scenario_name: str, scenario: Scenario, model: str, refused: Collection[str] = ()
+) -> ProbeResult:
     """Send one probe and return what it measured; a bad server, key or network is a result and not an exception.
 
     Args:
@@ -64,6 +68,7 @@ def run_probe(target: Target, scenario_name: str, scenario: Scenario, model: str
         scenario_name: What the result calls the scenario.
         scenario: What to ask; `timeout` must be set.
         model: The model to ask for.
+        refused: Parameters that the server is known to refuse.
     """
 
     def failed(error: ProbeError, phases: dict[str, float]) -> ProbeResult:
@@ -77,6 +82,7 @@ def run_probe(target: Target, scenario_name: str, scenario: Scenario, model: str
             status_code=error.status_code,
             phases=phases,
             retry_after_seconds=error.retry_after,
+            refused=error.refused,
         )
 
     if scenario.timeout is None:
@@ -84,7 +90,7 @@ def run_probe(target: Target, scenario_name: str, scenario: Scenario, model: str
     with Deadline(scenario.timeout) as deadline:
         recorder = Recorder(deadline, scenario.ttft_timeout if scenario.stream else None)
         try:
-            found = figures(ask(target, scenario, model, recorder), scenario.finish_reasons)
+            found = figures(ask(target, scenario, model, recorder, refused), scenario.finish_reasons)
         except ProbeError as error:
             return failed(error, recorder.phases)
         except Exception as error:  # noqa: BLE001 - one odd server must not end the prober

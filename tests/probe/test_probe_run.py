@@ -107,7 +107,7 @@ def probe(server: HostileServer, name: str, timeout: str = "60s") -> ProbeResult
 
 
 def test_every_behaviour_has_a_verdict() -> None:
-    elsewhere = {name for name in BEHAVIOURS if name.startswith(("ollama", "anthropic", "document"))}
+    elsewhere = {name for name in BEHAVIOURS if name.startswith(("ollama", "anthropic", "document", "picky"))}
     assert set(BEHAVIOURS) - elsewhere == {*SUCCESSES, *FAILURES, *ENDLESS, "endless"}
 
 

@@ -1,0 +1,79 @@
+"""Parameters that a server refuses: how that is recognised, remembered, counted and shown."""
+
+import pytest
+from hostile import HostileServer
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+
+from exporters.probe.found import FoundCollector
+from exporters.probe.parameters import Refusals, fitted, refused_parameter
+from exporters.probe.prober import Prober
+from inferwatch.config import Target, parse_config
+
+SENT = ("model", "messages", "max_tokens", "temperature", "stream", "stream_options")
+KEY = ("chat", "short")
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "parameter"),
+    [
+        (400, {"error": {"param": "temperature", "message": "whatever"}}, "temperature"),
+        (400, {"error": {"param": "max_tokens", "message": "use max_completion_tokens"}}, "max_tokens"),
+        (400, {"error": {"param": "max_tokens", "message": "max_tokens must be at most 8"}}, None),
+        (400, {"error": {"param": "messages", "message": "temperature is fine, messages are not"}}, None),
+        (400, {"error": {"message": "property 'stream_options' is unsupported"}}, "stream_options"),
+        (400, {"error": "unknown field stream_options"}, "stream_options"),
+        (400, {"message": "temperature does not support 0"}, "temperature"),
+        (422, {"detail": [{"loc": ["body", "stream_options"], "input": {"temperature": 0}}]}, "stream_options"),
+        (422, {"detail": [{"loc": ["body", "messages"], "msg": "temperature"}]}, None),
+        (422, {"detail": "stream_options not permitted"}, "stream_options"),
+        (400, {"error": {"message": "got {temperature: 0, stream_options: {}}"}}, None),
+        (400, {"error": {"message": "my_temperature is wrong"}}, None),
+        (500, {"error": {"param": "temperature"}}, None),
+        (400, ["temperature"], None),
+        (400, None, None),
+    ],
+)
+def test_what_is_refused(status: int, answer: object, parameter: str | None) -> None:
+    assert refused_parameter(status, answer, SENT) == parameter
+
+
+def test_what_was_not_sent_is_not_refused() -> None:
+    assert refused_parameter(400, {"error": {"param": "temperature"}}, ("model", "prompt")) is None
+
+
+def test_a_refused_parameter_is_left_out_or_replaced() -> None:
+    body = {"model": "m", "max_tokens": 64, "temperature": 0}
+    assert fitted(body, ()) == body
+    assert fitted(body, {"temperature", "max_tokens", "stream_options"}) == {"model": "m", "max_completion_tokens": 64}
+
+
+def test_a_refusal_belongs_to_one_url_api_and_model() -> None:
+    refusals = Refusals()
+    target = Target(name="chat", url="http://one/v1")
+    assert refusals.add(target, "m", "temperature") and not refusals.add(target, "m", "temperature")
+    assert refusals.of(target, "m") == {"temperature"}
+    assert not refusals.of(target, "other") and not refusals.of(Target(name="chat", url="http://two/v1"), "m")
+    refusals.forget_all_but(set())
+    assert not refusals.by_target()
+
+
+def test_each_refusal_is_a_failed_probe_and_found_out_once(hostile: HostileServer) -> None:
+    text = f"targets: [{{name: chat, url: '{hostile.url('picky')}', model: m}}]"
+    prober = Prober()
+    prober.apply(parse_config(text, "inferwatch.yml", {}))
+    prober.run(KEY)
+    series = prober.records()[KEY].snapshot()[1]
+    assert (series.started, series.outcomes["http_4xx"], series.outcomes["success"]) == (4, 3, 1)
+    prober.run(KEY)
+    series = prober.records()[KEY].snapshot()[1]
+    assert (series.started, series.outcomes["http_4xx"], series.outcomes["success"]) == (5, 3, 2)
+    sent = [peer for peer in hostile.requests if peer.path.startswith("/picky/")]
+    assert len(sent) == 5
+    assert sent[-1].body["max_completion_tokens"] == 64
+    assert not {"max_tokens", "temperature", "stream_options"} & set(sent[-1].body)
+    registry = CollectorRegistry()
+    registry.register(FoundCollector(prober.refusals.by_target))
+    page = generate_latest(registry).decode()
+    instead = 'llm_probe_param_fallback_info{instead="max_completion_tokens",parameter="max_tokens",target="chat"} 1.0'
+    assert instead in page and 'instead="none",parameter="temperature"' in page
