@@ -1,6 +1,6 @@
 """`python -m stack.metrics_page` writes docs/metrics.md from the declared metrics and the recorded series."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from exporters.gpu import metrics as gpu_metrics
@@ -19,6 +19,9 @@ HEAD = """\
 Every series that inferwatch makes. [definitions.md](definitions.md) says what the terms mean.
 Units are Prometheus's base units. A value that the hardware, the driver or the server does not give is absent.
 A scrape adds `job` and `instance`, and for GPUs `node`.
+
+For GPUs, `Source` names functions of NVML without `nvmlDevice`, field values by their id, and GPM (GPU performance
+monitoring) metrics by theirs. Groups that are off unless switched on: [gpu-exporter.md](gpu-exporter.md).
 """
 
 PARTS = (
@@ -26,6 +29,19 @@ PARTS = (
     ("Probe exporter", "Job `probe`, port 9811.", probe_metrics.ALL),
     ("Start page", "Job `start-page`, port 9812.", page_metrics.ALL),
 )
+
+# The longer ending first.
+UNITS = {
+    "bytes_per_second": "bytes/s",
+    "timestamp_seconds": "Unix time, s",
+    "seconds": "s",
+    "bytes": "bytes",
+    "joules": "J",
+    "watts": "W",
+    "hertz": "Hz",
+    "celsius": "°C",
+    "ratio": "0 to 1",
+}
 
 RECORDED = """\
 ## Recorded series
@@ -46,9 +62,22 @@ def rendered() -> dict[Path, str]:
     return {FILE: "\n".join([HEAD, *parts, RECORDED, recorded])}
 
 
-def _declared(metrics: Iterable[Metric]) -> str:
-    rows = ((f"`{metric.name}`", metric.kind, _labels(metric.labels), metric.help) for metric in metrics)
-    return _table(("Name", "Type", "Labels", "Meaning"), rows)
+def _declared(metrics: Sequence[Metric]) -> str:
+    head, rows = ("Name", "Type", "Unit", "Labels", "Meaning"), map(_row, metrics)
+    if not any(metric.source for metric in metrics):
+        return _table(head, rows)
+    sources = ((metric.source, metric.absent) for metric in metrics)
+    return _table((*head, "Source", "Absent on"), ((*row, *more) for row, more in zip(rows, sources, strict=True)))
+
+
+def _row(metric: Metric) -> tuple[str, ...]:
+    return f"`{metric.name}`", metric.kind, unit(metric.name), _labels(metric.labels), metric.help
+
+
+def unit(name: str) -> str:
+    """Return the unit that a metric's name ends with; empty for a count, a switch or a fact."""
+    stem = name.removesuffix("_total")
+    return next((words for ending, words in UNITS.items() if stem.endswith(f"_{ending}")), "")
 
 
 def _labels(labels: tuple[str, ...]) -> str:

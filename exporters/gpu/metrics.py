@@ -30,7 +30,7 @@ NVML_ERRORS = Metric(
     "NVML calls that failed, without those that the GPU does not support.",
     ("function", "code"),
 )
-DEVICES = Metric("gpu_exporter_devices", "gauge", "How many GPUs NVML reports now.")
+DEVICES = Metric("gpu_exporter_devices", "gauge", "How many GPUs NVML reports now.", source="GetCount")
 WEB_CONFIG_RELOAD_SUCCESSFUL = Metric(
     "gpu_exporter_web_config_last_reload_successful",
     "gauge",
@@ -144,12 +144,14 @@ INFO = Metric(
         "vbios_version",
         "minor_number",
     ),
+    source="GetName, GetPciInfo and others",
 )
 DRIVER_INFO = Metric(
     "gpu_driver_info",
     "gauge",
     "The driver's versions, always 1.",
     ("driver_version", "cuda_version", "nvml_version"),
+    source="nvmlSystemGetDriverVersion and others",
 )
 
 # Work
@@ -158,38 +160,87 @@ UTILIZATION = Metric(
     "gauge",
     "Share of the driver's last sample period in which a kernel ran, 0 to 1.",
     GPU,
+    source="GetUtilizationRates",
+    absent="GPUs in MIG mode, WSL2",
 )
 MEMORY_COPY_UTILIZATION = Metric(
     "gpu_memory_copy_utilization_ratio",
     "gauge",
     "Share of the driver's last sample period in which memory was read or written, 0 to 1.",
     GPU,
+    source="GetUtilizationRates",
+    absent="GPUs in MIG mode, WSL2",
 )
-MEMORY_TOTAL = Metric("gpu_memory_total_bytes", "gauge", "Memory of this GPU.", GPU)
+MEMORY_TOTAL = Metric(
+    "gpu_memory_total_bytes",
+    "gauge",
+    "Memory of this GPU.",
+    GPU,
+    source="GetMemoryInfo",
+    absent="GPUs that share the host's memory",
+)
 MEMORY_USED = Metric(
     "gpu_memory_used_bytes",
     "gauge",
     "Memory allocated on this GPU, without what the driver reserves; with it, where the reserved bytes are absent.",
     GPU,
+    source="GetMemoryInfo",
+    absent="GPUs that share the host's memory",
 )
-MEMORY_FREE = Metric("gpu_memory_free_bytes", "gauge", "Memory free on this GPU.", GPU)
-MEMORY_RESERVED = Metric("gpu_memory_reserved_bytes", "gauge", "Memory that the driver reserves for itself.", GPU)
-CLOCK = Metric("gpu_clock_hertz", "gauge", "Clock frequency now.", (*GPU, "domain"))
+MEMORY_FREE = Metric(
+    "gpu_memory_free_bytes",
+    "gauge",
+    "Memory free on this GPU.",
+    GPU,
+    source="GetMemoryInfo",
+    absent="GPUs that share the host's memory",
+)
+MEMORY_RESERVED = Metric(
+    "gpu_memory_reserved_bytes",
+    "gauge",
+    "Memory that the driver reserves for itself.",
+    GPU,
+    source="GetMemoryInfo (v2)",
+    absent="drivers before 510",
+)
+CLOCK = Metric("gpu_clock_hertz", "gauge", "Clock frequency now.", (*GPU, "domain"), source="GetClockInfo")
 CLOCK_MAX = Metric(
-    "gpu_clock_max_hertz", "gauge", "Highest clock frequency that this GPU can run at.", (*GPU, "domain")
+    "gpu_clock_max_hertz",
+    "gauge",
+    "Highest clock frequency that this GPU can run at.",
+    (*GPU, "domain"),
+    source="GetMaxClockInfo",
 )
 
 # Heat and power
-TEMPERATURE = Metric("gpu_temperature_celsius", "gauge", "Temperature of the GPU die.", GPU)
-POWER_USAGE = Metric("gpu_power_usage_watts", "gauge", "Power drawn by the board, as the driver averages it.", GPU)
-POWER_LIMIT = Metric("gpu_power_limit_watts", "gauge", "The power limit that is set on this GPU.", GPU)
+TEMPERATURE = Metric(
+    "gpu_temperature_celsius", "gauge", "Temperature of the GPU die.", GPU, source="GetTemperatureV, GetTemperature"
+)
+POWER_USAGE = Metric(
+    "gpu_power_usage_watts",
+    "gauge",
+    "Power drawn by the board, as the driver averages it.",
+    GPU,
+    source="GetPowerUsage",
+)
+POWER_LIMIT = Metric(
+    "gpu_power_limit_watts", "gauge", "The power limit that is set on this GPU.", GPU, source="GetPowerManagementLimit"
+)
 POWER_LIMIT_ENFORCED = Metric(
     "gpu_power_limit_enforced_watts",
     "gauge",
     "The power limit that applies, the lowest of all that are in force.",
     GPU,
+    source="GetEnforcedPowerLimit",
 )
-ENERGY = Metric("gpu_energy_joules_total", "counter", "Energy used since the driver was loaded.", GPU)
+ENERGY = Metric(
+    "gpu_energy_joules_total",
+    "counter",
+    "Energy used since the driver was loaded.",
+    GPU,
+    source="GetTotalEnergyConsumption",
+    absent="GPUs before Volta, vGPU",
+)
 
 # Throttling
 REASON_HELP = "sw_power_cap, hw_slowdown, sw_thermal_slowdown, hw_thermal_slowdown, hw_power_brake_slowdown and others"
@@ -198,24 +249,29 @@ CLOCKS_EVENT_ACTIVE = Metric(
     "gauge",
     f"Whether this reason holds the clocks down now (1) or not (0): {REASON_HELP}.",
     (*GPU, "reason"),
+    source="GetCurrentClocksEventReasons",
 )
 CLOCKS_EVENT_SECONDS = Metric(
     "gpu_clocks_event_seconds_total",
     "counter",
     "Time in which this reason held the clocks down, counted by the driver; absent where it has no such counter.",
     (*GPU, "reason"),
+    source="fields 74, 76; 251 to 253 or 269 to 271",
+    absent="slowdown reasons: drivers before 575, and 580.66 to 580.81",
 )
 CLOCKS_EVENT_SAMPLED_SECONDS = Metric(
     "gpu_clocks_event_sampled_seconds_total",
     "counter",
     "Time in which this reason held the clocks down, integrated by the exporter from samples of its own.",
     (*GPU, "reason"),
+    source="GetCurrentClocksEventReasons, sampled",
 )
 CLOCKS_EVENT_EPISODES = Metric(
     "gpu_clocks_event_episodes_total",
     "counter",
     "How often this reason began to hold the clocks down, as sampled.",
     (*GPU, "reason"),
+    source="GetCurrentClocksEventReasons, sampled",
 )
 # The reasons that do harm; a power cap alone does not (design: "Throttled").
 HARMFUL_REASONS = ("hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown")
