@@ -10,14 +10,17 @@ from pathlib import Path
 from exporters.probe.failures import ProbeError
 from exporters.probe.manners import Manners
 from exporters.probe.models import served_models
+from exporters.probe.parameters import Refusals
 from exporters.probe.record import Record
 from exporters.probe.run import ProbeResult, run_probe
 from exporters.probe.spending import Spending
+from exporters.probe.timeline import Answer
 from inferwatch.config import Config, Scenario, Target
 
 log = logging.getLogger(__name__)
 
 Key = tuple[str, str]
+Watch = Callable[[Answer], None]
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Plan:
     @property
     def _measured(self) -> tuple[object, ...]:
         target, scenario = self.target, self.scenario
-        return target.url, target.api, target.model, scenario.prompt, scenario.max_tokens
+        return target.url, target.api, target.model, scenario.asked()
 
 
 class Prober:
@@ -59,12 +62,14 @@ class Prober:
     Attributes:
         spending: What probes have spent.
         manners: Which targets are left alone for a while.
+        refusals: Which parameters targets refuse.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time, state_folder: Path | None = None) -> None:
         self._clock = clock
         self.spending = Spending(clock, state_folder)
         self.manners = Manners()
+        self.refusals = Refusals()
         self._lock = threading.Lock()
         self._plans: dict[Key, Plan] = {}
         self._models: dict[tuple[str, str], str] = {}  # the first model listed, by target's name and URL
@@ -94,6 +99,7 @@ class Prober:
             known = {(target.name, target.url) for target in config.targets if target.model is None}
             self._models = {key: model for key, model in self._models.items() if key in known}
         self.spending.apply(config)
+        self.refusals.forget_all_but({target.name for target in config.targets})
         self.manners.forget_all_but(set(plans), fresh)
         return fresh
 
@@ -157,16 +163,47 @@ class Prober:
             self.spending.settle(booking, result)
             with self._lock:
                 self._inflight -= 1
+        if result.refused and self.refusals.add(target, result.model_name, result.refused):
+            log.warning("target %s refuses %s; its probes send it no more", target.name, result.refused)
+            # What was found out is used at once, by a probe that is counted as one of its own.
+            self.run(key)
 
-    def _probe(self, plan: Plan) -> ProbeResult:
+    def once(
+        self, target: Target, name: str, scenario: Scenario, watch: Watch | None = None
+    ) -> ProbeResult | str:
+        """Run a probe that was asked for; no series counts it, budget and manners do.
+
+        Returns:
+            The result, or a sentence that says why it may not run.
+        """
+        if (seconds := self.manners.paused(target.name)) > 0:
+            return f"{target.name} asked to be left alone for {seconds:.0f} s more (Retry-After)"
+        if self._stopping:
+            return "this process is stopping"
+        booking = self.spending.book(target, name, scenario, due=False)
+        if booking is None:
+            return f"the probe budget of {target.name} is spent for today (UTC)"
+        result: ProbeResult | None = None
+        with self._lock:
+            self._inflight += 1
+        try:
+            result = self._probe(Plan(target, name, scenario, Record("")), watch)
+            self.manners.asked_for_patience(target.name, result.outcome, result.retry_after_seconds)
+            return result
+        finally:
+            self.spending.settle(booking, result)
+            with self._lock:
+                self._inflight -= 1
+
+    def _probe(self, plan: Plan, watch: Watch | None = None) -> ProbeResult:
         """Return the result of one probe, or of finding out its model; a fault of ours is the outcome `internal`."""
         try:
-            return self._ask(plan)
+            return self._ask(plan, watch)
         except Exception:
             log.exception("target %s, scenario %s: inferwatch failed", *plan.key)
             return ProbeResult(*plan.key, plan.record.model_name, "internal", "inferwatch failed; its log says how")
 
-    def _ask(self, plan: Plan) -> ProbeResult:
+    def _ask(self, plan: Plan, watch: Watch | None) -> ProbeResult:
         try:
             model = self._model(plan)
         except ProbeError as error:
@@ -179,7 +216,8 @@ class Prober:
                 status_code=error.status_code,
                 retry_after_seconds=error.retry_after,
             )
-        result = run_probe(plan.target, plan.name, plan.scenario, model)
+        refused = self.refusals.of(plan.target, model)
+        result = run_probe(plan.target, plan.name, plan.scenario, model, refused, watch=watch)
         if result.outcome == "not_found" and plan.target.model is None:
             # The server may serve another model since; it is asked again before the next probe.
             with self._lock:
