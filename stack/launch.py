@@ -55,7 +55,7 @@ def prepare(plan: Plan, tools: Mapping[str, Path]) -> list[Service]:
     absent = NEVER_HERE if plan.gpus.count else NEVER_HERE | {CONTAINER_ADDRESSES["gpu-exporter"]}
     addresses = {address: place.listen(name) for name, address in CONTAINER_ADDRESSES.items() if name in place.ports}
     try:
-        runconfig.write_prometheus(place.file("prometheus.yml"), addresses, absent)
+        runconfig.write_prometheus(place.file("prometheus.yml"), addresses, absent, plan.config.parent)
         runconfig.write_alertmanager(place.file("alertmanager.yml"), addresses)
         own = [services.page(place), services.probe_exporter(place, plan.config)]
         if plan.gpus.count:

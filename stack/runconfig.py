@@ -12,15 +12,20 @@ Addresses = Mapping[str, str]
 CHECKOUT = Path(__file__).parents[1]
 PROMETHEUS_FILE = CHECKOUT / "prometheus" / "prometheus.yml"
 ALERTMANAGER_FILE = CHECKOUT / "alerting" / "alertmanager.yml"
+# Where a container sees the folder of inferwatch.yml, in which secrets lie.
+CONTAINER_CONFIG = "/config/"
 
 
-def write_prometheus(into: Path, addresses: Addresses, absent: frozenset[str], source: Path = PROMETHEUS_FILE) -> None:
-    """Write Prometheus's configuration with loopback addresses and absolute rule paths.
+def write_prometheus(
+    into: Path, addresses: Addresses, absent: frozenset[str], config_folder: Path, source: Path = PROMETHEUS_FILE
+) -> None:
+    """Write Prometheus's configuration with loopback addresses and paths of this machine.
 
     Args:
         into: The file to write.
         addresses: ``host:port`` in the container network -> ``host:port`` here.
         absent: Addresses in the container network of services that do not run here; their static targets are left out.
+        config_folder: The folder of inferwatch.yml here.
         source: The configuration for the container network.
 
     Raises:
@@ -29,6 +34,9 @@ def write_prometheus(into: Path, addresses: Addresses, absent: frozenset[str], s
     data = _load(source)
     data["rule_files"] = [str((source.parent / pattern).resolve()) for pattern in data.get("rule_files", [])]
     for job in data.get("scrape_configs", []):
+        key = job.get("authorization", {}).get("credentials_file", "")
+        if key.startswith(CONTAINER_CONFIG):
+            job["authorization"]["credentials_file"] = str(config_folder / key.removeprefix(CONTAINER_CONFIG))
         for group in job.get("static_configs", []):
             group["targets"] = [target for target in group["targets"] if target not in absent]
             unknown = [target for target in group["targets"] if target not in addresses]

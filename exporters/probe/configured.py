@@ -7,6 +7,8 @@ from prometheus_client.registry import Collector
 
 from exporters.probe import metrics
 from exporters.probe.cost import CostMeter, price_of
+from exporters.probe.discovery import instance
+from exporters.probe.engine_kinds import EngineKinds
 from exporters.probe.families import Families
 from inferwatch.config import Config, Target
 from inferwatch.config.model import OWN_NODE, SLO_NAMES
@@ -17,15 +19,13 @@ class ConfiguredCollector(Collector):
 
     Args:
         config: Returns the configuration in force.
-        engine_of: Returns the name of a target's engine, or "unknown".
+        kinds: Knows which engine is at each address.
         meter: Accrues the costs.
     """
 
-    def __init__(
-        self, config: Callable[[], Config | None], engine_of: Callable[[Target], str], meter: CostMeter
-    ) -> None:
+    def __init__(self, config: Callable[[], Config | None], kinds: EngineKinds, meter: CostMeter) -> None:
         self._config = config
-        self._engine_of = engine_of
+        self._kinds = kinds
         self._meter = meter
 
     def collect(self) -> Iterable[Family]:
@@ -36,7 +36,11 @@ class ConfiguredCollector(Collector):
             return families.all()
         families.add(metrics.TARGETS_CONFIGURED, {}, len(config.targets))
         for target in config.targets:
-            _add_identity(families, target, self._engine_of(target))
+            _add_identity(families, target, self._kinds.name_of(target))
+            for url, kind in self._kinds.of(target).items():
+                labels = {"target": target.name, "address": instance(url)}
+                labels |= {"inference_engine": kind.engine.name, "by": kind.by}
+                families.add(metrics.TARGET_ENGINE_INFO, labels, 1)
             _add_objectives(families, target)
             _add_prices(families, target)
         for price, accrued in self._meter.accrued():

@@ -15,8 +15,11 @@ from exporters.probe import discovery, metrics
 from exporters.probe.configured import ConfiguredCollector
 from exporters.probe.cost import CostMeter
 from exporters.probe.deadline import expire_all
+from exporters.probe.engine_kinds import EngineKinds
 from exporters.probe.families import Families
+from exporters.probe.found import FoundCollector
 from exporters.probe.measured import MeasuredCollector
+from exporters.probe.oneshot import OneShots
 from exporters.probe.paused import PausedCollector
 from exporters.probe.prober import Prober
 from exporters.probe.reload import ConfigKeeper
@@ -53,16 +56,18 @@ class ProbeExporter:
     ) -> None:
         self._prober = Prober(state_folder=state_folder)
         self._meter = CostMeter()
-        self._discovery = discovery.EngineDiscovery()
+        self._kinds = EngineKinds()
         self._schedule: Schedule | None = None
         self._max_concurrent = 0
         self._watched_at = time.monotonic()
         self.keeper = ConfigKeeper(config_file, state_folder, self._apply)
+        self._oneshots = OneShots(self._config, self._prober)
         registry = CollectorRegistry()
         prober = self._prober
         registry.register(MeasuredCollector(prober.records, prober.intervals, prober.inflight))
+        registry.register(FoundCollector(prober.refusals.by_target))
         registry.register(PausedCollector(self._config, prober.spending, prober.manners))
-        registry.register(ConfiguredCollector(self._config, self._discovery.engine_of, self._meter))
+        registry.register(ConfiguredCollector(self._config, self._kinds, self._meter))
         registry.register(_HealthCollector(self.keeper))
         if web is not None:
             registry.register(WebConfigHealth(web, metrics.WEB_CONFIG_RELOAD_SUCCESSFUL))
@@ -117,7 +122,7 @@ class ProbeExporter:
         self.keeper.poll()
 
     def _refresh(self) -> None:
-        self._discovery.refresh(self.keeper.config)
+        self._kinds.refresh(self.keeper.config)
 
     def _health(self) -> str | None:
         silent = time.monotonic() - self._watched_at
@@ -126,12 +131,17 @@ class ProbeExporter:
         return None
 
     def _routes(self) -> list[Route]:
-        def engines(config: Config) -> list[dict[str, object]]:
-            return discovery.engines(config, self._discovery, self._prober.model_of)
+        def engines(config: Config, request: Request) -> discovery.Groups:
+            (auth,) = request.query.get("auth", [None])[-1:]
+            return discovery.engines(config, self._kinds, self._prober.model_of, auth)
+
+        def gpus(config: Config, _: Request) -> discovery.Groups:
+            return discovery.gpus(config)
 
         return [
             Route("/sd/engines", discovery.answer(self._config, engines), title="Engines that Prometheus scrapes"),
-            Route("/sd/gpus", discovery.answer(self._config, discovery.gpus), title="GPU exporters of other machines"),
+            Route("/sd/gpus", discovery.answer(self._config, gpus), title="GPU exporters of other machines"),
+            Route("/probe", self._oneshots.answer),
             Route("/-/reload", self._reload, method="POST"),
         ]
 

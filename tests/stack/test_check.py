@@ -23,7 +23,7 @@ def test_a_good_target_has_only_good_findings() -> None:
         findings = found(server, f"model: m, metrics: ['http://127.0.0.1:{server.port}/metrics']")
     assert {finding.level for finding in findings} == {"ok"}
     assert one(findings, "model").text == "m is served"
-    assert one(findings, "metrics").text.endswith("has 1 series of vLLM")
+    assert one(findings, "metrics").text.endswith("has 1 series of vLLM, by the names of its metrics")
     assert one(findings, "auth").text == "/models asks for no key"
     assert one(findings, "spending").text.startswith(
         "probes ask for at most 92,160 output tokens a day (short: 64 every 1m)"

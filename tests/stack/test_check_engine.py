@@ -10,7 +10,7 @@ from stack.check.findings import Finding
 
 
 def metrics_finding(server: Server, path: str = "/metrics", extra: str = "") -> Finding:
-    server.routes.setdefault("/v1/models", models("m"))
+    server.routes.setdefault("/v1/models", models("m", owner="somebody"))
     with serving(server):
         url = f"http://127.0.0.1:{server.port}{path}"
         return one(found(server, f"metrics: ['{url}']{extra}"), "metrics")
@@ -49,12 +49,46 @@ def test_metrics_behind_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert finding.level == "warn"
     assert "llama.cpp's metrics answer with the key only, and Prometheus scrapes without it" in finding.text
-    assert "second job" in finding.todo
+    assert finding.todo.startswith("write metrics_auth: bearer, and give Prometheus the key")
+
+
+@pytest.mark.parametrize(
+    ("name", "todo"), [("bearer", "the file secrets/engine-metrics-key"), ("team-b", "/sd/engines?auth=team-b")]
+)
+def test_metrics_behind_the_key_that_the_file_tells_of(monkeypatch: pytest.MonkeyPatch, name: str, todo: str) -> None:
+    monkeypatch.setenv("T_KEY", SECRET)
+    server = Server({"/metrics": (200, TEXT, LLAMACPP)}, key=SECRET)
+    finding = metrics_finding(server, extra=f", metrics_auth: {name}, auth: {{bearer_env: T_KEY}}")
+    assert (finding.level, "llama.cpp's metrics answer with the key only" in finding.text) == ("ok", True)
+    assert todo in finding.todo
+
+
+def test_metrics_that_ask_for_no_key_though_the_file_says_so() -> None:
+    finding = metrics_finding(Server({"/metrics": (200, TEXT, VLLM)}), extra=", metrics_auth: bearer")
+    assert (finding.level, finding.todo) == ("ok", "it asks for no key; leave metrics_auth out")
+
+
+def test_metrics_that_have_moved() -> None:
+    server = Server({"/metrics": (307, TEXT, "")}, headers={"Location": "/metrics/"})
+    finding = metrics_finding(server)
+    assert finding.text.endswith(f"answers 307 and leads to http://127.0.0.1:{server.port}/metrics/")
+
+
+def test_an_engine_that_says_what_it_is_where_its_metrics_do_not() -> None:
+    sglang = models("m", owner="sglang")
+    finding = metrics_finding(Server({"/v1/models": sglang}))
+    assert finding.text.endswith("answers 404; the server is SGLang, by owned_by in its list of models")
+    assert "--enable-metrics" in finding.todo
+    finding = metrics_finding(Server({"/v1/models": sglang, "/metrics": (200, TEXT, "newengine_queue 2\n")}))
+    assert finding.text.endswith("(newengine_queue); its server is SGLang, by owned_by in its list of models")
+    with serving(Server({"/v1/models": models("m", owner="library"), "/metrics": (404, TEXT, "")})) as server:
+        finding = one(found(server), "metrics")
+    assert finding.text.startswith("none of Ollama (by owned_by in its list of models) configured")
 
 
 def test_metrics_behind_a_key_that_the_target_lacks() -> None:
     finding = metrics_finding(Server({"/metrics": (200, TEXT, LLAMACPP)}, key=SECRET, open_paths=("/v1/models",)))
-    assert "asks for a key (401), and the target has no auth:" in finding.text
+    assert "asks for a key (401), and the target has no auth: to try it with" in finding.text
 
 
 def test_metrics_behind_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +117,7 @@ def test_metrics_that_are_there_and_not_configured() -> None:
 
 
 def test_a_remote_api_without_metrics_is_fine() -> None:
-    with serving(Server({"/v1/models": models("m")})) as server:
+    with serving(Server({"/v1/models": models("m", owner="somebody")})) as server:
         finding = one(found(server), "metrics")
     assert finding.level == "ok"
     assert "none configured" in finding.text

@@ -17,6 +17,9 @@ alerting:
 scrape_configs:
 - job_name: probe
   static_configs: [{targets: ["probe-exporter:9811"]}]
+- job_name: llm-engine-bearer
+  authorization: {credentials_file: /config/secrets/engine-metrics-key}
+  http_sd_configs: [{url: "http://probe-exporter:9811/sd/engines?auth=bearer"}]
 - job_name: gpu
   static_configs: [{targets: ["gpu-exporter:9810"], labels: {node: local}}]
   http_sd_configs: [{url: "http://probe-exporter:9811/sd/gpus", refresh_interval: 15s}]
@@ -33,12 +36,14 @@ def source(tmp_path: Path) -> Path:
 
 def test_addresses_and_rule_paths_are_rewritten(source: Path, tmp_path: Path) -> None:
     into = tmp_path / "out.yml"
-    runconfig.write_prometheus(into, ADDRESSES, frozenset({"gpu-exporter:9810"}), source)
+    runconfig.write_prometheus(into, ADDRESSES, frozenset({"gpu-exporter:9810"}), tmp_path / "mine", source)
     data = yaml.safe_load(into.read_text())
     assert data["rule_files"] == [str(source.parent / "rules/*.yml"), str(tmp_path / "alerting/rules/*.yml")]
     assert data["alerting"]["alertmanagers"][0]["static_configs"] == [{"targets": ["127.0.0.1:5002"]}]
-    probe, gpu = data["scrape_configs"]
+    probe, bearer, gpu = data["scrape_configs"]
     assert probe["static_configs"] == [{"targets": ["127.0.0.1:5001"]}]
+    assert bearer["authorization"] == {"credentials_file": str(tmp_path / "mine/secrets/engine-metrics-key")}
+    assert bearer["http_sd_configs"] == [{"url": "http://127.0.0.1:5001/sd/engines?auth=bearer"}]
     assert gpu["static_configs"] == []
     assert gpu["http_sd_configs"] == [{"url": "http://127.0.0.1:5001/sd/gpus", "refresh_interval": "15s"}]
     assert str(source) in into.read_text().splitlines()[0]
@@ -46,7 +51,7 @@ def test_addresses_and_rule_paths_are_rewritten(source: Path, tmp_path: Path) ->
 
 def test_an_address_that_is_not_known_here_is_refused(source: Path, tmp_path: Path) -> None:
     with pytest.raises(InferwatchError, match="job gpu scrapes gpu-exporter:9810, which has no address here"):
-        runconfig.write_prometheus(tmp_path / "out.yml", ADDRESSES, frozenset(), source)
+        runconfig.write_prometheus(tmp_path / "out.yml", ADDRESSES, frozenset(), tmp_path, source)
 
 
 def test_alertmanagers_webhook_and_templates_are_rewritten(tmp_path: Path) -> None:
@@ -68,4 +73,4 @@ def test_a_broken_source_is_named(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         source.write_text(text)
     with pytest.raises(InferwatchError, match=r"prometheus\.yml: "):
-        runconfig.write_prometheus(tmp_path / "out.yml", {}, frozenset(), source)
+        runconfig.write_prometheus(tmp_path / "out.yml", {}, frozenset(), tmp_path, source)
