@@ -6,7 +6,7 @@
 import html
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -35,11 +35,15 @@ Headers = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Request:
-    """What a route is given: the query's values by name, and the body of a POST (at most 1 MiB) with its type."""
+    """What a route is given: the query's values by name, the body of a POST (at most 1 MiB) with its type, and headers.
+
+    The names of headers are in lower case.
+    """
 
     query: dict[str, list[str]] = field(default_factory=dict)
     body: bytes = b""
     content_type: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,7 @@ class ExpositionServer:
         except _BadRequest as bad:
             return bad.response
         query = parse_qs(environ.get("QUERY_STRING", ""))
-        return route.answer(Request(query, body, environ.get("CONTENT_TYPE") or ""))
+        return route.answer(Request(query, body, environ.get("CONTENT_TYPE") or "", _headers(environ)))
 
     def _no_route(self, method: str, path: str) -> Response:
         methods = {known for known, at in self._routes if at == path}
@@ -206,6 +210,14 @@ def _encoded(response: Response) -> tuple[str, Headers, bytes]:
     status = f"{response.status.value} {response.status.phrase}"
     headers = {"Content-Type": response.content_type, "X-Content-Type-Options": "nosniff"} | dict(response.headers)
     return status, list(headers.items()), response.body.encode()
+
+
+def _headers(environ: Environ) -> dict[str, str]:
+    return {
+        name.removeprefix("HTTP_").replace("_", "-").lower(): str(value)
+        for name, value in environ.items()
+        if name.startswith("HTTP_")
+    }
 
 
 def _body(environ: Environ) -> bytes:

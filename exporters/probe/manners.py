@@ -81,8 +81,14 @@ class Manners:
             row = self._rows.setdefault(key, _Row(now))
             row.failures = row.failures + 1 if outcome in TROUBLES else 0
             row.limited = outcome == "rate_limited"
-            if retry_after is not None and outcome in _MAY_ASK:
-                self._not_before[key[0]] = now + min(retry_after, LONGEST_RETRY_AFTER_SECONDS)
+        self.asked_for_patience(key[0], outcome, retry_after)
+
+    def asked_for_patience(self, target: str, outcome: str, retry_after: float | None) -> None:
+        """Note what a target that refused a request asked for; the seconds of another outcome mean nothing."""
+        if retry_after is None or outcome not in _MAY_ASK:
+            return
+        with self._lock:
+            self._not_before[target] = self._clock() + min(retry_after, LONGEST_RETRY_AFTER_SECONDS)
 
     def paused(self, target: str) -> float:
         """Return for how many seconds more a target asked to be left alone; 0 if it did not."""

@@ -1,13 +1,13 @@
 """One probe: a request, its stream, its figures and its verdict."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from exporters.probe.ask import ask
 from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError
-from exporters.probe.timeline import Figures, TokenSource, figures
+from exporters.probe.timeline import Answer, Figures, TokenSource, figures
 from inferwatch.config import Scenario, Target
 
 
@@ -59,7 +59,12 @@ class ProbeResult:
 
 
 def run_probe(
-    target: Target, scenario_name: str, scenario: Scenario, model: str, refused: Collection[str] = ()
+    target: Target,
+    scenario_name: str,
+    scenario: Scenario,
+    model: str,
+    refused: Collection[str] = (),
+    watch: Callable[[Answer], None] | None = None,
 ) -> ProbeResult:
     """Send one probe and return what it measured; a bad server, key or network is a result and not an exception.
 
@@ -69,6 +74,7 @@ def run_probe(
         scenario: What to ask; `timeout` must be set.
         model: The model to ask for.
         refused: Parameters that the server is known to refuse.
+        watch: Is given what came back of each request, before it is judged.
     """
 
     def failed(error: ProbeError, phases: dict[str, float]) -> ProbeResult:
@@ -90,7 +96,10 @@ def run_probe(
     with Deadline(scenario.timeout) as deadline:
         recorder = Recorder(deadline, scenario.ttft_timeout if scenario.stream else None)
         try:
-            found = figures(ask(target, scenario, model, recorder, refused), scenario.finish_reasons)
+            answer = ask(target, scenario, model, recorder, refused)
+            if watch is not None:
+                watch(answer)
+            found = figures(answer, scenario.finish_reasons)
         except ProbeError as error:
             return failed(error, recorder.phases)
         except Exception as error:  # noqa: BLE001 - one odd server must not end the prober

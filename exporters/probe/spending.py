@@ -56,8 +56,15 @@ class Spending:
             self._refused = {}
             self._money = {key: self._money.get(key, 0.0) for key in priced}
 
-    def book(self, target: Target, name: str, scenario: Scenario) -> Booking | None:
-        """Set aside what a probe may cost at most; None if the target's budget does not hold it."""
+    def book(self, target: Target, name: str, scenario: Scenario, *, due: bool = True) -> Booking | None:
+        """Set aside what a probe may cost at most; None if the target's budget does not hold it.
+
+        Args:
+            target: Whose budget it is.
+            name: The scenario's name.
+            scenario: What will be asked.
+            due: Whether the schedule wants it, so that a refusal pauses the target.
+        """
         key = (target.name, name)
         prompt = self._prompts.get(key) or estimated_tokens(scenario)
         amount = _amount(target, prompt, scenario.max_tokens)
@@ -66,7 +73,8 @@ class Spending:
             if held:
                 self._refused.pop(key, None)
                 return Booking(target, key, prompt, scenario.max_tokens, amount)
-            self._refused[key] = self.budgets.day()
+            if due:
+                self._refused[key] = self.budgets.day()
             return None
 
     def settle(self, booking: Booking, result: ProbeResult | None) -> None:
