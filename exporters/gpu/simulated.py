@@ -12,8 +12,20 @@ from collections.abc import Callable, Sequence
 from exporters.gpu import reasons
 from exporters.gpu.collectors.clock_event_counters import ALWAYS, NEW_IDS, POLICY_THERMAL
 from exporters.gpu.control import ControlFile, Orders
-from exporters.gpu.driver import ClockDomain, Device, Fact, Memory, Utilization, Versions
-from exporters.gpu.errors import GpuDeadError
+from exporters.gpu.driver import (
+    Activity,
+    ClockDomain,
+    Device,
+    Fact,
+    Memory,
+    Observed,
+    Reading,
+    RemappedRows,
+    SampleKind,
+    Utilization,
+    Versions,
+)
+from exporters.gpu.errors import GpuDeadError, UnsupportedError
 from exporters.gpu.simulated_xids import SimulatedXids
 
 # The figures of an H100 SXM: limits, clocks, and power at idle and at full load.
@@ -22,9 +34,22 @@ RESERVED_BYTES = 600 * 2**20
 IDLE_WATTS, LOADED_WATTS, LIMIT_WATTS = 75, 640, 700
 MAX_CLOCKS: dict[ClockDomain, int] = {"graphics": 1980, "sm": 1980, "memory": 2619, "video": 1545}
 THROTTLED_SHARE = 0.55
+SLOWDOWN_CELSIUS, MEMORY_HOTTER = 87, 6
+BOARD: dict[Reading, int] = {
+    "ecc_corrected": 0,
+    "ecc_uncorrected": 0,
+    "recovery_action": 0,
+    "pcie_generation": 5,
+    "pcie_generation_max": 5,
+    "pcie_width": 16,
+    "pcie_width_max": 16,
+}
+ACTIVITY: dict[Activity, float] = {"sm": 0.7, "tensor": 0.3, "dram": 0.85}
+SAMPLE_MICROSECONDS, REMEMBERED_SECONDS = 500_000, 15.0
+SAMPLE_SECONDS = SAMPLE_MICROSECONDS / 1e6
 # The version decides the ids of the slowdown counters, which the simulation has in the newer layout.
 DRIVER_VERSION = "580.126.09-simulated"
-GPU_IS_LOST = (15, "gpu_is_lost")
+GPU_IS_LOST, NOT_SUPPORTED = (15, "gpu_is_lost"), (3, "not_supported")
 _COUNTED = {field: reasons.BITS[name] for name, field in {**ALWAYS, **NEW_IDS}.items()} | {
     POLICY_THERMAL: reasons.BITS["sw_thermal_slowdown"]
 }
@@ -61,6 +86,40 @@ class SimulatedDevice(Device):
             "vbios_version": "simulated",
         }
         return told.get(fact, "")
+
+    def reading(self, reading: Reading) -> int:
+        """Return a number of a healthy board; the heat of the memory and the margin follow that of the die."""
+        if reading == "memory_celsius":
+            return self.temperature() + MEMORY_HOTTER
+        if reading == "margin_celsius":
+            return SLOWDOWN_CELSIUS - self.temperature()
+        if reading not in BOARD:
+            raise UnsupportedError(reading, *NOT_SUPPORTED)
+        self._live(reading)
+        return BOARD[reading]
+
+    def remapped_rows(self) -> RemappedRows:
+        """Return that no row was replaced."""
+        self._live("nvmlDeviceGetRemappedRows")
+        return RemappedRows(0, 0, 0, 0)
+
+    def samples(self, kind: SampleKind, since: int) -> list[Observed]:
+        """Return what was sampled every half second, for as long as a driver remembers; orders count from now on."""
+        orders, now = self._live("nvmlDeviceGetSamples"), self._clock()
+        first = max(math.floor(since / SAMPLE_MICROSECONDS) + 1, math.ceil((now - REMEMBERED_SECONDS) / SAMPLE_SECONDS))
+        found = []
+        for number in range(first, math.floor(now / SAMPLE_SECONDS) + 1):
+            late = now - number * SAMPLE_SECONDS
+            value = (
+                100 * self._busy(orders, late) if kind == "utilization_percent" else 1000 * self._watts(orders, late)
+            )
+            found.append(Observed(number * SAMPLE_MICROSECONDS, round(value)))
+        return found
+
+    def activity(self) -> dict[Activity, float]:
+        """Return how busy each part was, as when a model decodes: bound by the memory's bandwidth."""
+        busy = self._busy(self._live("nvmlGpmSampleGet"))
+        return {part: 100 * share * busy for part, share in ACTIVITY.items()}
 
     def utilization(self) -> Utilization:
         """Return the load in percent."""
@@ -144,8 +203,8 @@ class SimulatedDevice(Device):
     def _busy(self, orders: Orders, late: float = 0.0) -> float:
         return orders.utilization if orders.utilization is not None else load(self._index, self._clock() - late)
 
-    def _watts(self, orders: Orders) -> float:
-        watts = IDLE_WATTS + (LOADED_WATTS - IDLE_WATTS) * self._busy(orders)
+    def _watts(self, orders: Orders, late: float = 0.0) -> float:
+        watts = IDLE_WATTS + (LOADED_WATTS - IDLE_WATTS) * self._busy(orders, late)
         return watts * THROTTLED_SHARE if orders.throttle else watts
 
     def _mask(self, orders: Orders) -> int:

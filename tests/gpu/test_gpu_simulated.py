@@ -6,6 +6,7 @@ from gpu_fakes import collect, values
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporters.gpu import hardware_metrics as hardware
 from exporters.gpu import metrics, reasons
 from exporters.gpu.control import HEALTHY, ControlFile, Orders
 from exporters.gpu.errors import GpuDeadError
@@ -50,6 +51,26 @@ def test_no_simulated_value_is_rejected(at: float) -> None:
     assert found[metrics.MEMORY_USED] + found[metrics.MEMORY_FREE] + found[metrics.MEMORY_RESERVED] == pytest.approx(
         found[metrics.MEMORY_TOTAL]
     )
+
+
+def test_the_window_follows_the_load_and_never_looks_ahead() -> None:
+    clock = Clock()
+    gpu = device(clock=clock)
+    first = gpu.samples("utilization_percent", 0)
+    assert 29 <= len(first) <= 31
+    assert first[-1].microseconds <= clock.now * 1e6
+    assert abs(first[-1].value - gpu.utilization().gpu) <= 3
+    assert gpu.samples("utilization_percent", first[-1].microseconds) == []
+    clock.now += 1
+    assert len(gpu.samples("power_milliwatts", first[-1].microseconds)) == 2
+
+
+def test_a_gpu_that_heats_up_has_less_margin(tmp_path: Path) -> None:
+    file = tmp_path / "control.yml"
+    file.write_text("{0: {temperature: 91}}")
+    found = values(collect(device(file), "temperature"))
+    assert found[hardware.TEMPERATURE_MARGIN] < 0
+    assert found[hardware.MEMORY_TEMPERATURE] > 91
 
 
 def test_energy_is_power_over_time() -> None:
