@@ -1,6 +1,6 @@
 """All alerts, by the file that they are written to."""
 
-from alerting import availability, latency, monitoring, resources
+from alerting import availability, gpu_faults, latency, monitoring, resources
 from alerting.alert import Alert
 from prometheus.groups import Group, group
 
@@ -11,6 +11,7 @@ def catalogue() -> dict[str, list[Alert]]:
         "availability": availability.alerts(),
         "latency": latency.alerts(),
         "resources": resources.alerts(),
+        "gpu-faults": gpu_faults.alerts(),
         "monitoring": monitoring.alerts(),
     }
 

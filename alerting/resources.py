@@ -16,11 +16,11 @@ _REASON = looked_up(
     "gpu",
     shown=".Labels.reason",
 )
-_SERVES = (
+SERVES = (
     f"{{{{ range printf \"max by (target) ({probe.TARGET_GPU_INFO}{{node='%s', gpu='%s'}})\" $labels.node $labels.gpu "
     "| query | sortByLabel `target` }} It serves {{ .Labels.target }}.{{ end }}"
 )
-_GPU = "GPU {{ $labels.gpu }} of {{ $labels.node }} ({{ $labels.uuid }})"
+GPU_SENTENCE = "GPU {{ $labels.gpu }} of {{ $labels.node }} ({{ $labels.uuid }})"
 
 
 def _throttling() -> Alert:
@@ -32,9 +32,9 @@ def _throttling() -> Alert:
         family="gpu",
         summary="GPU {{ $labels.gpu }} of {{ $labels.node }} is throttled: " + _REASON,
         description=(
-            f"{_GPU} spent {{{{ $value | humanizePercentage }}}} of the last five minutes slowed down, the limit is "
-            f"{THROTTLED:.0%}. Reason: {_REASON}.{_SERVES} Likely: cooling (thermal reasons), or the power supply "
-            "(hw_power_brake_slowdown); a power cap alone is not counted here."
+            f"{GPU_SENTENCE} spent {{{{ $value | humanizePercentage }}}} of the last five minutes slowed down, the "
+            f"limit is {THROTTLED:.0%}. Reason: {_REASON}.{SERVES} Likely: cooling (thermal reasons), or the power "
+            "supply (hw_power_brake_slowdown); a power cap alone is not counted here."
         ),
     )
 
@@ -49,9 +49,9 @@ def _regression() -> Alert:
         family="gpu",
         summary="GPU {{ $labels.gpu }} of {{ $labels.node }} is throttled more than usual",
         description=(
-            f"{_GPU} spent {{{{ $value | humanizePercentage }}}} of the last five minutes slowed down, more than twice "
-            f"the 95th percentile of its last day. Reason: {_REASON}.{_SERVES} Likely: cooling that gets worse (dust, "
-            "a fan, the room), or a load that is hotter than before."
+            f"{GPU_SENTENCE} spent {{{{ $value | humanizePercentage }}}} of the last five minutes slowed down, more "
+            f"than twice the 95th percentile of its last day. Reason: {_REASON}.{SERVES} Likely: cooling that gets "
+            "worse (dust, a fan, the room), or a load that is hotter than before."
         ),
     )
 

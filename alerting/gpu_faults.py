@@ -1,0 +1,89 @@
+"""Whether GPUs are missing or report faults. Tickets: if users notice, the target pages."""
+
+from alerting.alert import Alert, looked_up
+from alerting.resources import GPU_SENTENCE, SERVES
+from exporters.gpu import metrics as gpu
+from exporters.probe import metrics as probe
+from prometheus.promql import aggregate, block, configured, selector
+
+CARD = ("node", "gpu", "uuid")
+# An XID happens in an instant; a ticket must stay long enough to be read.
+XID_WINDOW = "1h"
+
+
+def _missing() -> str:
+    """Return how many GPUs a node has fewer than it should, by what is configured or else by its PCI bus."""
+    by_flag, by_bus = (
+        aggregate("max", ("node",), selector(gpu.DEVICES_EXPECTED, source=source)) for source in ("config", "pci")
+    )
+    by_file = configured(probe.GPU_EXPORTER_EXPECTED, ("node",))
+    expected = block(f"{by_flag}\nor\n{by_file}\nor\n{by_bus}")
+    # Without NVML there are no GPUs to count, and none that work.
+    found = aggregate("max", ("node",), f"{gpu.DEVICES} or 0 * {gpu.NVML_UP}")
+    return f"{expected}\n- on (node)\n{found}\n> 0"
+
+
+def _lost() -> Alert:
+    down = f"{aggregate('max', CARD, str(gpu.UP))} == 0"
+    released = f"{aggregate('max', ('node',), str(gpu.RELEASED))} == 1"
+    # A GPU that is known to be down is told of by name, and not once more as one too few.
+    nameless = f"{_missing()}\nunless on (node)\n{released}\nunless on (node)\n({down})"
+    return Alert(
+        "GPULost",
+        expr=f"1 + ({down})\nor\n{block(nameless)}",
+        wait="2m",
+        severity="ticket",
+        family="gpu",
+        summary=(
+            "{{ if $labels.gpu }}GPU {{ $labels.gpu }} of {{ $labels.node }} does not answer"
+            "{{ else }}{{ $labels.node }} has {{ $value }} GPU(s) fewer than it should{{ end }}"
+        ),
+        description=(
+            "{{ if $labels.gpu }}"
+            f"{GPU_SENTENCE} has not answered NVML for two minutes."
+            + looked_up(
+                f"{gpu.LAST_ERROR_CODE}{{node='%s', gpu='%s'}}",
+                "node",
+                "gpu",
+                before=" The last NVML error is ",
+                shown="value .",
+                after=" (15: lost, 16: reset required, 999: unknown).",
+            )
+            + SERVES
+            + "{{ else }}For two minutes, NVML on {{ $labels.node }} has shown {{ $value }} GPU(s) fewer than are "
+            "configured or on its PCI bus.{{ end }} Likely: it fell off the bus (XID 79), the driver is not loaded, "
+            "or a container lost its devices."
+        ),
+    )
+
+
+def _xid() -> Alert:
+    counted = aggregate("max", (*CARD, "xid", "source"), str(gpu.XID_ERRORS))
+    # A series that was not there an hour ago was made by its first XID, which increase() does not see.
+    new = f"{counted}\nunless\n{aggregate('max', (*CARD, 'xid', 'source'), f'{gpu.XID_ERRORS} offset {XID_WINDOW}')}"
+    more = aggregate("max", (*CARD, "xid", "source"), f"increase({gpu.XID_ERRORS}[{XID_WINDOW}])")
+    critical = selector(gpu.XID_INFO, severity="critical")
+    return Alert(
+        "GPUXid",
+        expr=f"{aggregate('sum', (*CARD, 'xid'), f'{block(new)} or {more}')} > 0\nand on (xid)\n{critical}",
+        severity="ticket",
+        family="gpu",
+        summary="GPU {{ $labels.gpu }} of {{ $labels.node }} reported XID {{ $labels.xid }}",
+        description=(
+            f"{GPU_SENTENCE} reported XID {{{{ $labels.xid }}}} {{{{ $value | printf `%.0f` }}}} time(s) in the last "
+            "hour, a fault after which it or its memory does not work until somebody acts."
+            + looked_up(
+                f"max by (action) ({gpu.XID_INFO}{{xid='%s'}})",
+                "xid",
+                before=" First action: ",
+                shown=".Labels.action",
+                after=".",
+            )
+            + SERVES
+        ),
+    )
+
+
+def alerts() -> list[Alert]:
+    """Return the alerts on faults of GPUs."""
+    return [_lost(), _xid()]
