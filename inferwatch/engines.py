@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from inferwatch.errors import ConfigError
 from inferwatch.strict_yaml import Strict, file_text, parse
@@ -54,10 +54,11 @@ class InfoPage(Strict):
 
 
 class Detect(Strict):
-    """How to recognise the engine. Each way that is given stands for itself.
+    """How to recognise the engine. Each way that is given stands for itself; without one it has to be configured.
 
     Attributes:
         metric_prefixes: What one of its metrics' names begins with.
+        beside: What another one's name must begin with, too, where the first alone would fit another engine.
         passes_on: Whether its metrics page also holds the metrics of another engine behind it, or names that look like
             them, so that it is looked for first.
         models_owned_by: What `owned_by` says in its list of models.
@@ -66,16 +67,11 @@ class Detect(Strict):
     """
 
     metric_prefixes: list[str] = Field(default_factory=list)
+    beside: list[str] = Field(default_factory=list)
     passes_on: bool = False
     models_owned_by: list[str] = Field(default_factory=list)
     info: list[InfoPage] = Field(default_factory=list)
     headers: dict[str, Pattern] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _some_way(self) -> "Detect":
-        if not (self.metric_prefixes or self.models_owned_by or self.headers or any(page.keys for page in self.info)):
-            raise ValueError("give at least one way: metric_prefixes, models_owned_by, info with keys, or headers")
-        return self
 
 
 class Quotient(Strict):
@@ -168,10 +164,10 @@ class Engine(Strict):
     kind: Literal["engine", "gateway"] = "engine"
     verified: Verified
     versions: str
-    detect: Detect
+    detect: Detect = Detect()
     enable: str
     port: int | None = None
-    metrics_path: UrlPath | None
+    metrics_path: UrlPath | None = None
     authorization: Literal["none", "bearer"] = "none"
     own_model_name: bool
     model_labels: list[str] = Field(default_factory=list)
@@ -242,7 +238,10 @@ def recognise(metrics_text: str) -> Engine | None:
     names = {line.split("{", 1)[0].split(" ", 1)[0] for line in metrics_text.splitlines() if line[:1] not in ("#", "")}
     # Those that pass another's metrics on come first.
     for engine in sorted(load_engines().values(), key=lambda one: not one.detect.passes_on):
-        if any(name.startswith(prefix) for prefix in engine.detect.metric_prefixes for name in names):
+        first, beside = tuple(engine.detect.metric_prefixes), tuple(engine.detect.beside)
+        if any(name.startswith(first) for name in names) and (
+            not beside or any(name.startswith(beside) for name in names)
+        ):
             return engine
     return None
 

@@ -1,50 +1,148 @@
-"""`llm:*`: what the engines say, one group for each engine file."""
+"""`llm:*` and `llm_gateway:*`: what engines and gateways say, one group for each engine file that has metrics.
+
+Rates are taken before sums, so that a restart of one process is seen as such; ranks and replicas are summed for counts
+and never for ratios; and where a metric was renamed, an instance is counted once, under the newest name that it has.
+"""
+
+from collections.abc import Callable
 
 from inferwatch.engines import Engine, load_engines
 from prometheus import vocabulary as names
+from prometheus.concepts import CONCEPTS, INSTANCE, Concept
 from prometheus.groups import Group, Rule, group, record
-from prometheus.promql import RATE_WINDOW_SECONDS, aggregate, rate, selector
+from prometheus.promql import RATE_WINDOW, RATE_WINDOW_SECONDS, aggregate, block, selector
 
-INSTANCE = ("target", "instance", "model_name")
 MODEL = ("target", "model_name")
+Over = Callable[[str], str]
 
 
 def groups() -> list[Group]:
-    """Return a group for each engine: its concepts, then what is computed from its histograms."""
-    return [group(f"llm-engine-{engine.name}", _rules(engine)) for engine in load_engines().values()]
+    """Return a group for each engine and gateway: its concepts, then what is computed from its histograms."""
+    made = [(engine, _rules(engine)) for engine in load_engines().values()]
+    return [group(f"llm-{engine.kind}-{engine.name}", rules) for engine, rules in made if rules]
 
 
 def _rules(engine: Engine) -> list[Rule]:
-    stamp = {"inference_engine": engine.name}
-    rules = [record(f"llm:{concept}", expr, **stamp) for concept, expr in engine.concepts.items()]
+    prefix, stamp = names.prefix(engine.kind), {f"inference_{engine.kind}": engine.name}
+    exprs = dict(engine.concepts)
+    for concept in CONCEPTS:
+        exprs |= {f"{concept}{suffix}": expr for suffix, expr in _concept(engine, concept).items()}
+    rules = [record(f"{prefix}:{name}", expr, **stamp) for name, expr in exprs.items()]
     for latency, histograms in engine.histograms.items():
-        rules += _latency(latency, histograms, stamp)
+        rules += _latency(engine, latency, histograms, stamp)
     return rules
 
 
-def _latency(latency: str, histograms: list[str], stamp: dict[str, str]) -> list[Rule]:
+def _concept(engine: Engine, name: str) -> dict[str, str]:
+    """Return suffix -> PromQL of what the engine file gives as series; empty where it gives none or PromQL."""
+    concept = CONCEPTS[name]
+    if name in engine.gauges:
+        return {
+            suffix: _newest(engine, engine.gauges[name], how, INSTANCE, lambda series: series)
+            for suffix, how in concept.suffixes.items()
+        }
+    if name in engine.counters:
+        return {suffix: _counter(engine, name, concept, how) for suffix, how in concept.suffixes.items()}
+    (suffix, *_) = concept.suffixes
+    if name in engine.quotients:
+        quotient = engine.quotients[name]
+        part, of = (_closed(_newest(engine, one, "sum", INSTANCE, _rate)) for one in (quotient.part, quotient.of))
+        return {suffix: f"{part}\n/\n({of} > 0)"}
+    if name in engine.info:
+        info = engine.info[name]
+        return {suffix: aggregate("max", ("target", "instance", *info.labels), info.series)}
+    if name == "process_start_time_seconds" and engine.process_of:
+        return {suffix: _process_start(engine.process_of)}
+    return {}
+
+
+def _counter(engine: Engine, name: str, concept: Concept, how: str) -> str:
+    function, window = how.split()
+
+    def over(series: str) -> str:
+        grown = f"{function}({series}[{window}])"
+        if "reason" in concept.labels and engine.reason_label and engine.reason_label != "reason":
+            return f'label_replace({grown}, "reason", "$1", "{engine.reason_label}", "(.*)")'
+        return grown
+
+    labels = (*INSTANCE, *(concept.labels if engine.reason_label else ()))
+    return _newest(engine, engine.counters[name], "sum", labels, over)
+
+
+def _process_start(process_of: str) -> str:
+    """Return when the process began; the metric names no model, so the model comes from a series of the engine."""
+    started = aggregate("max", ("target", "instance"), "process_start_time_seconds")
+    present = aggregate("count", INSTANCE, process_of)
+    return aggregate("max", INSTANCE, f"{started}\n* on (target, instance) group_right ()\n({present} > bool 0)")
+
+
+def _latency(engine: Engine, latency: str, histograms: list[str], stamp: dict[str, str]) -> list[Rule]:
     """Return the rules of one latency.
 
     Quantiles are taken per engine kind, for the bucket bounds of two kinds differ. While there are no requests a
     quantile is NaN; the comparison drops it.
     """
-    buckets = selector(names.buckets(latency), **stamp)
-    rules = [record(names.buckets(latency), aggregate("sum", (*INSTANCE, "le"), _rates(histograms, "bucket")), **stamp)]
+    prefix = names.prefix(engine.kind)
+    recorded = names.buckets(latency, prefix)
+    buckets = selector(recorded, **stamp)
+    by_instance = _newest(engine, histograms, "sum", (*INSTANCE, "le"), _rate, "_bucket")
+    total, count = (_by_model(engine, histograms, part) for part in ("_sum", "_count"))
+    rules = [record(recorded, by_instance, **stamp)]
     rules += [
         record(
-            names.quantile(latency, name),
+            names.quantile(latency, name, prefix),
             f"histogram_quantile({value}, {aggregate('sum', (*MODEL, 'le'), buckets)}) >= 0",
             **stamp,
         )
         for name, value in names.QUANTILES.items()
     ]
-    total = aggregate("sum", MODEL, _rates(histograms, "sum"))
-    count = aggregate("sum", MODEL, _rates(histograms, "count"))
-    rules.append(record(names.quantile(latency, "mean"), f"{total}\n/\n({count} > 0)", **stamp))
-    rules.append(record(names.observations(latency), f"{RATE_WINDOW_SECONDS} * {count} > 0", **stamp))
+    rules.append(record(names.quantile(latency, "mean", prefix), f"{total}\n/\n({count} > 0)", **stamp))
+    rules.append(record(names.observations(latency, prefix), f"{RATE_WINDOW_SECONDS} * {count} > 0", **stamp))
+    # Buckets are cumulative, and each instance may have its own bounds: its largest finite bucket is the fullest one
+    # that is not the last, and its first bucket the emptiest.
+    finite = selector(recorded, le="!=+Inf", **stamp)
+    everything = f"({_sum_of('max', buckets)} > 0)"
+    rules.append(
+        record(names.beyond_buckets(latency, prefix), f"1 - {_sum_of('max', finite)}\n/\n{everything}", **stamp)
+    )
+    rules.append(record(names.first_bucket(latency, prefix), f"{_sum_of('min', buckets)}\n/\n{everything}", **stamp))
     return rules
 
 
-def _rates(histograms: list[str], part: str) -> str:
-    """Return the rate under whichever name this version of the engine has; both at once are counted once."""
-    return " or ".join(rate(f"{name}_{part}") for name in histograms)
+def _sum_of(extreme: str, buckets: str) -> str:
+    return aggregate("sum", MODEL, aggregate(extreme, INSTANCE, buckets))
+
+
+def _by_model(engine: Engine, histograms: list[str], part: str) -> str:
+    """Return a histogram's sum or count, over instances of which each may have another of the names."""
+    if len(histograms) == 1:
+        return _newest(engine, histograms, "sum", MODEL, _rate, part)
+    return aggregate("sum", MODEL, _newest(engine, histograms, "sum", INSTANCE, _rate, part))
+
+
+def _closed(expr: str) -> str:
+    return block(expr) if "\nor\n" in expr else expr
+
+
+def _rate(series: str) -> str:
+    return f"rate({series}[{RATE_WINDOW}])"
+
+
+def _newest(engine: Engine, series: list[str], how: str, labels: tuple[str, ...], over: Over, part: str = "") -> str:
+    """Return the aggregation of the newest of these series that an instance has.
+
+    Joined after the aggregation, so that a label which only one of the names carries does not count the instance twice.
+    """
+    return "\nor\n".join(aggregate(how, labels, _one(engine, name, labels, over, part)) for name in series)
+
+
+def _one(engine: Engine, name: str, labels: tuple[str, ...], over: Over, part: str) -> str:
+    bare, _, matchers = name.partition("{")
+    inside = ", ".join(filter(None, (engine.only, matchers.removesuffix("}"))))
+    expr = over(f"{bare}{part}{{{inside}}}" if inside else f"{bare}{part}")
+    for label in engine.model_labels:
+        expr = f'label_replace({expr}, "model_name", "$1", "{label}", "(.+)")'
+    if engine.copies and name in engine.copies.series:
+        rank = tuple(dict.fromkeys((*INSTANCE, engine.copies.rank, *labels)))
+        expr = aggregate("max", rank, expr)
+    return expr

@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+from inferwatch.engines import load_engines
 from prometheus import vocabulary as v
+from prometheus.concepts import CONCEPTS, INSTANCE, provided, recorded
 
-_ENGINE = ("target", "instance", "model_name", "inference_engine")
 _TARGET = ("target",)
 _MONEY = ("target", "currency")
 _GPU = ("node", "gpu", "uuid")
@@ -17,7 +18,10 @@ _LATENCY_NAMES = {
     "queue": "Time that a request waited before it was scheduled",
     "prefill": "Time that a request spent in prefill",
     "decode": "Time that a request spent in decode",
+    "overhead": "Time that the gateway itself took",
 }
+_BEYOND = "Share of the observations beyond the largest finite bucket, where quantiles pin, 0 to 1."
+_FIRST = "Share of the observations in the first bucket; a quantile up to that share is only an upper bound, 0 to 1."
 
 
 class Meaning(NamedTuple):
@@ -47,24 +51,22 @@ def _quantiles(latency: str, prefix: str, labels: tuple[str, ...], whose: str) -
 
 
 def _engines() -> list[Meaning]:
-    rows = [
-        _one(v.REQUESTS_RUNNING, _ENGINE, "Requests that the engine works on now."),
-        _one(v.REQUESTS_WAITING, _ENGINE, "Queue depth: requests accepted by the engine and not yet scheduled."),
-        _one(v.KV_CACHE_MAX, _ENGINE, "Share of the KV cache in use, of the fullest rank, 0 to 1."),
-        _one(v.KV_CACHE_AVG, _ENGINE, "Share of the KV cache in use, mean over ranks, 0 to 1."),
-        _one(v.PROMPT_TOKENS_RATE, _ENGINE, "Prompt tokens a second, cached ones included, probes included."),
-        _one(v.PROMPT_TOKENS_INCREASE, _ENGINE, "Prompt tokens in the last hour, probes included."),
-        _one(v.OUTPUT_TOKENS_RATE, _ENGINE, "Output tokens a second, probes included."),
-        _one(v.OUTPUT_TOKENS_INCREASE, _ENGINE, "Output tokens in the last hour, probes included."),
-        _one(v.REQUESTS_FINISHED_RATE, (*_ENGINE, "reason"), "Requests that ended a second, by reason."),
-        _one(v.REQUESTS_SUCCEEDED_INCREASE, _ENGINE, "Requests that succeeded in the last hour, probes included."),
-        _one(v.PREEMPTIONS_RATE, _ENGINE, "Running requests a second that the engine put off to free KV cache."),
-    ]
-    for latency in v.LATENCIES:
-        rows += _quantiles(latency, "llm", ("target", "model_name", "inference_engine"), "as the engine measures it")
-        rows.append(
-            _one(v.buckets(latency), (*_ENGINE, "le"), "Observations a second in each bucket of its histogram.")
-        )
+    rows = []
+    for kind in ("engine", "gateway"):
+        prefix, stamp = v.prefix(kind), f"inference_{kind}"
+        given = {name for engine in load_engines().values() if engine.kind == kind for name in provided(engine)}
+        for name, concept in CONCEPTS.items():
+            if name in given:
+                labels = (*concept.instance, *concept.labels, stamp)
+                rows.append(Meaning(recorded(name, kind), labels, concept.meaning))
+        latencies = v.LATENCIES if kind == "engine" else v.GATEWAY_LATENCIES
+        for latency in (name for name in latencies if name in given):
+            labels = ("target", "model_name", stamp)
+            rows += _quantiles(latency, prefix, labels, f"as the {kind} measures it")
+            name = v.buckets(latency, prefix)
+            rows.append(_one(name, (*INSTANCE, stamp, "le"), "Observations a second in each bucket of its histogram."))
+            rows.append(_one(v.beyond_buckets(latency, prefix), labels, _BEYOND))
+            rows.append(_one(v.first_bucket(latency, prefix), labels, _FIRST))
     return rows
 
 

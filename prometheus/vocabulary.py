@@ -1,16 +1,19 @@
 """The names of every recorded series, written once; alerts and dashboards import them.
 
-`llm:*` comes from engines, `llm_probe:*` from probes, `gpu:*` from GPU exporters; docs/definitions.md defines each.
+`llm:*` comes from engines, `llm_gateway:*` from gateways in front of them, `llm_probe:*` from probes, `gpu:*` from GPU
+exporters; docs/definitions.md defines each. What engines can tell is listed in concepts.py.
 Labels: `llm:*` (target, instance, model_name, inference_engine) plus `le` or `reason`; quantiles and means
-(target, model_name, inference_engine); `llm_probe:*` (target, scenario, model_name), summed or maxed over probers;
-users' traffic (target); money (target, currency); `gpu:*` (node, gpu, uuid) plus `reason`. Each is absent while there
-is nothing to tell: a quantile without requests, a unit cost below a floor of tokens.
+(target, model_name, inference_engine); `llm_gateway:*` the same with inference_gateway; `llm_probe:*` (target,
+scenario, model_name), summed or maxed over probers; users' traffic (target); money (target, currency); `gpu:*`
+(node, gpu, uuid) plus `reason`. Each is absent while there is nothing to tell: a quantile without requests, a unit
+cost below a floor of tokens.
 """
 
 # The one dashboard that every alert links to.
 OVERVIEW_UID = "inferwatch-overview"
 
 LATENCIES = ("ttft", "tpot", "itl", "e2e", "queue", "prefill", "decode")
+GATEWAY_LATENCIES = ("ttft", "tpot", "itl", "e2e", "queue", "overhead")
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 PROBE_LATENCIES = ("ttft", "tpot", "e2e")
 
@@ -53,6 +56,11 @@ COST_PER_1K_REQUESTS = "llm:cost_per_1k_requests:1h"
 IDLE_COST = "llm:idle_cost:1h"
 
 
+def prefix(kind: str) -> str:
+    """Return what the series of engines (``llm``) or gateways (``llm_gateway``) begin with."""
+    return {"engine": "llm", "gateway": "llm_gateway"}[kind]
+
+
 def buckets(latency: str, prefix: str = "llm") -> str:
     """Return the name of a latency's recorded bucket rates, e.g. ``llm:ttft_seconds_bucket:rate5m``."""
     return f"{prefix}:{latency}_seconds_bucket:rate5m"
@@ -66,6 +74,16 @@ def quantile(latency: str, name: str, prefix: str = "llm") -> str:
 def observations(latency: str, prefix: str = "llm") -> str:
     """Return the name of how many observations the quantiles of the last five minutes rest on."""
     return f"{prefix}:{latency}_seconds:count_5m"
+
+
+def beyond_buckets(latency: str, prefix: str = "llm") -> str:
+    """Return the name of the share of observations beyond the largest finite bucket, where a quantile pins."""
+    return f"{prefix}:{latency}_seconds:beyond_buckets_ratio_5m"
+
+
+def first_bucket(latency: str, prefix: str = "llm") -> str:
+    """Return the name of the share of observations in the first bucket, where a quantile is only an upper bound."""
+    return f"{prefix}:{latency}_seconds:first_bucket_ratio_5m"
 
 
 def probe_median(latency: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-ENGINE_RULES = ROOT / "prometheus" / "rules" / "engines.yml"
+RULES = ROOT / "prometheus" / "rules"
 
 
 @pytest.fixture
@@ -26,11 +26,11 @@ def run(tool: Callable[[str], Path]) -> Callable[..., str]:
 
 
 @pytest.fixture
-def promtool_test(run: Callable[..., str], tmp_path: Path) -> Callable[[dict[str, Any]], None]:
-    """Return a function that runs one promtool test, given as data, against the engines' rules."""
+def promtool_test(run: Callable[..., str], tmp_path: Path) -> Callable[..., None]:
+    """Return a function that runs one promtool test, given as data, against one engine's rules."""
 
-    def call(test: dict[str, Any]) -> None:
-        document = {"rule_files": [str(ENGINE_RULES)], "evaluation_interval": "15s", "tests": [test]}
+    def call(rules: str, test: dict[str, Any]) -> None:
+        document = {"rule_files": [str(RULES / rules)], "evaluation_interval": "15s", "tests": [test]}
         file = tmp_path / "replay.yml"
         file.write_text(yaml.safe_dump(document, width=4096))
         run("promtool", "test", "rules", file)

@@ -1,4 +1,4 @@
-"""Turns captured `/metrics` of an engine into a promtool test: one capture's counters grow into another's."""
+"""Turns captured `/metrics` of an engine into the course of its series: one capture's counters grow into another's."""
 
 import re
 from collections.abc import Callable
@@ -36,9 +36,19 @@ def capture(file: str) -> list[Sample]:
     return samples
 
 
+def header(file: Path) -> dict[str, str]:
+    """Return what a capture says of itself: `level` (live, source or docs) and `from`."""
+    return dict(re.findall(r"(?m)^# (level|from): (.+)$", file.read_text()))
+
+
 def is_counter(name: str) -> bool:
     """Return whether a captured series is a counter, judged by its name."""
     return name.endswith(("_total", "_bucket", "_sum", "_count"))
+
+
+def from_zero(samples: list[Sample]) -> list[Sample]:
+    """Return the same samples with counters at 0, for an engine that was captured once."""
+    return [Sample(one.name, one.labels, 0.0 if is_counter(one.name) else one.value) for one in samples]
 
 
 @dataclass(frozen=True)
@@ -66,24 +76,35 @@ class Replay:
         """Return the names that occur."""
         return {sample.name for sample in self.last}
 
+    def courses(self) -> list[tuple[Sample, float]]:
+        """Return each series as its first sample, and by how much it grows in each step."""
+        start = {_key(sample): sample.value for sample in self.first}
+        counters = [one for one in self.last if is_counter(one.name)]
+        moving = [
+            (Sample(one.name, one.labels, start[_key(one)]), (one.value - start[_key(one)]) / STEPS) for one in counters
+        ]
+        return moving + [(one, 0.0) for one in self.held if not is_counter(one.name)]
+
     def input_series(self) -> list[dict[str, str]]:
         """Return the series as promtool reads them."""
-        start = {_key(sample): sample.value for sample in self.first}
-        series = []
-        for sample in self.last:
-            if is_counter(sample.name):
-                before = start[_key(sample)]
-                values = f"{before!r}+{(sample.value - before) / STEPS!r}x{STEPS}"
-                series.append({"series": self._named(sample), "values": values})
-        series += [
-            {"series": self._named(sample), "values": f"{sample.value!r}x{STEPS}"}
-            for sample in self.held
-            if not is_counter(sample.name)
+        return [
+            {
+                "series": one.name + labels_text(one.labels | self.scraped),
+                "values": f"{one.value!r}+{step!r}x{STEPS}" if step else f"{one.value!r}x{STEPS}",
+            }
+            for one, step in self.courses()
         ]
-        return series
 
-    def _named(self, sample: Sample) -> str:
-        return sample.name + labels_text(sample.labels | self.scraped)
+    def page(self, start: float) -> str:
+        """Return all steps as one page with time stamps, as a server would have exported them since `start`."""
+        lines = []
+        for one, step in self.courses():
+            series = one.name + labels_text(one.labels)
+            lines += [
+                f"{series} {one.value + step * index!r} {int((start + index * STEP_SECONDS) * 1000)}"
+                for index in range(STEPS + 1)
+            ]
+        return "\n".join(lines) + "\n"
 
 
 def labels_text(labels: Labels) -> str:
@@ -95,11 +116,15 @@ def _key(sample: Sample) -> Key:
     return sample.name, tuple(sorted(sample.labels.items()))
 
 
+def tolerance(value: float) -> float:
+    """Return by how much a figure may differ from what was worked out."""
+    return max(abs(value) * 1e-3, 1e-9)
+
+
 def about(expr: str, value: float, labels: Labels) -> dict[str, object]:
     """Return a promtool expectation: exactly one sample with exactly these labels, within a thousandth of the value."""
-    within = max(abs(value) * 1e-3, 1e-9)
     return {
-        "expr": f"abs({expr} - {value!r}) <= bool {within!r}",
+        "expr": f"abs({expr} - {value!r}) <= bool {tolerance(value)!r}",
         "eval_time": f"{SECONDS}s",
         "exp_samples": [{"labels": labels_text(labels), "value": 1}],
     }

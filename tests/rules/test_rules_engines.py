@@ -1,151 +1,96 @@
-"""Each engine file against what the engine really exposed, captured while it ran."""
+"""Each engine file against what the engine exposed: its captures, replayed into the rules."""
 
-import math
-from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
-from rules_replay import SECONDS, Labels, Replay, about, capture
+from engine_cases import CASES, NOT_CAPTURED, Case
+from engine_expectations import expectations
+from rules_replay import FIXTURES, about, header
 
-from inferwatch.engines import load_engines
+from inferwatch.engines import Engine, load_engines, recognise
 from prometheus import vocabulary as names
+from prometheus.concepts import CONCEPTS, provided
+from prometheus.engine_rules import groups
 
-pytestmark = pytest.mark.tool("promtool")
-
-RATE = "rate"
-GROWTH = "growth"
-
-
-@dataclass(frozen=True)
-class Case:
-    """An engine's captures, and which captured metric each plain concept must be the sum of."""
-
-    engine: str
-    captures: tuple[str, str, str]
-    scraped: Labels
-    model_name: str
-    gauges: dict[str, str] = field(default_factory=dict)
-    counters: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def replay(self) -> Replay:
-        first, last, held = (capture(file) for file in self.captures)
-        return Replay(first, last, held, self.scraped)
-
-    @property
-    def labels(self) -> Labels:
-        return {"target": "t", "instance": "host:1", "model_name": self.model_name, "inference_engine": self.engine}
+ENGINES = load_engines()
+MEASURED = [engine for engine in ENGINES.values() if provided(engine)]
+# gpu:* has fixtures of its own beside these.
+CAPTURES = sorted(file for file in FIXTURES.glob("*.prom") if "level" in header(file))
+by_engine = pytest.mark.parametrize("engine", MEASURED, ids=lambda engine: engine.name)
+by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
-SCRAPED = {"job": "llm-engine", "target": "t", "instance": "host:1"}
-CASES = [
-    Case(
-        "vllm",
-        ("vllm-0.32.0-idle.prom", "vllm-0.32.0-after.prom", "vllm-0.32.0-busy.prom"),
-        SCRAPED,
-        "tiny",
-        gauges={
-            "requests_running": "vllm:num_requests_running",
-            "requests_waiting": "vllm:num_requests_waiting",
-            "kv_cache_usage_ratio:max": "vllm:kv_cache_usage_perc",
-            "kv_cache_usage_ratio:avg": "vllm:kv_cache_usage_perc",
-        },
-        counters={
-            "prompt_tokens": ("vllm:prompt_tokens_total",),
-            "output_tokens": ("vllm:generation_tokens_total",),
-            "preemptions": ("vllm:num_preemptions_total",),
-        },
-    ),
-    Case(
-        "llamacpp",
-        ("llamacpp-b11549-idle.prom", "llamacpp-b11549-after.prom", "llamacpp-b11549-busy.prom"),
-        SCRAPED | {"model_name": "smol"},
-        "smol",
-        gauges={"requests_running": "llamacpp:requests_processing", "requests_waiting": "llamacpp:requests_deferred"},
-        counters={
-            "prompt_tokens": ("llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total"),
-            "output_tokens": ("llamacpp:tokens_predicted_total",),
-        },
-    ),
-]
-by_engine = pytest.mark.parametrize("case", CASES, ids=lambda case: case.engine)
+def engine_of(file: Path) -> Engine:
+    """Return the engine that a capture is called after; the longest name that fits."""
+    return ENGINES[max((name for name in ENGINES if file.name.startswith(name)), key=len)]
+
+
+def recorded(engine: Engine) -> set[str]:
+    """Return the names that an engine's group records, without prefix."""
+    name = f"llm-{engine.kind}-{engine.name}"
+    return {rule["record"].split(":", 1)[1] for group in groups() if group["name"] == name for rule in group["rules"]}
+
+
+@pytest.mark.tool("promtool")
+@by_case
+def test_concepts_have_the_captured_values_and_exactly_the_promised_labels(case: Case, promtool_test):
+    expected = [about(*one) for one in expectations(case)]
+    group = f"llm-{ENGINES[case.engine].kind}-{case.engine}"
+    promtool_test(
+        group, {"interval": "15s", "input_series": case.replay().input_series(), "promql_expr_test": expected}
+    )
 
 
 @by_engine
-def test_concepts_have_the_captured_values_and_exactly_the_promised_labels(case: Case, promtool_test):
-    replay, concepts = case.replay(), load_engines()[case.engine].concepts
-    expected = [about(f"llm:{concept}", replay.gauge(name)[0], case.labels) for concept, name in case.gauges.items()]
-    for concept, counters in case.counters.items():
-        growth = sum(replay.growth(name) for name in counters)
-        if f"{concept}:rate5m" in concepts:
-            expected.append(about(f"llm:{concept}:rate5m", growth / SECONDS, case.labels))
-        if f"{concept}:increase1h" in concepts:
-            expected.append(about(f"llm:{concept}:increase1h", growth, case.labels))
-    assert any(replay.growth(name) > 0 for counters in case.counters.values() for name in counters)
-    promtool_test({"interval": "15s", "input_series": replay.input_series(), "promql_expr_test": expected})
+def test_each_concept_is_given_or_listed_as_absent(engine: Engine):
+    if engine.kind == "engine":
+        everything = {*CONCEPTS, *names.LATENCIES}
+    else:
+        gateways = (one for one in MEASURED if one.kind == "gateway")
+        everything = {*names.GATEWAY_LATENCIES}.union(*(provided(one) for one in gateways))
+    assert provided(engine) | set(engine.absent) == everything
+    assert not provided(engine) & set(engine.absent)
+    assert set(engine.at_end) <= provided(engine)
 
 
-def test_every_engine_file_is_replayed_and_every_plain_concept_of_it():
-    assert {case.engine for case in CASES} == set(load_engines())
-    for case in CASES:
-        plain = {*case.gauges, *(f"{name}:{kind}" for name in case.counters for kind in ("rate5m", "increase1h"))}
-        extra = {"requests_finished:rate5m", "requests_succeeded:increase1h"}
-        assert set(load_engines()[case.engine].concepts) <= plain | extra
+@by_engine
+def test_whatever_was_verified_is_replayed_and_has_its_value_checked(engine: Engine):
+    cases = [case for case in CASES if case.engine == engine.name]
+    if engine.verified == "docs":
+        assert not cases
+        return
+    checked = {name.split("{")[0].split(":", 1)[1] for case in cases for name, _, _ in expectations(case)}
+    not_captured = set(NOT_CAPTURED.get(engine.name, ()))
+    assert recorded(engine) <= checked | not_captured
+    assert not checked & not_captured
+    captures = [FIXTURES / file for case in cases for file in case.captures]
+    assert engine.verified in {header(file)["level"] for file in captures}
+    assert {header(file)["level"] for file in captures} <= {"live", "source"}
 
 
-def test_vllm_finished_requests_keep_their_reason(promtool_test):
-    case = CASES[0]
-    replay = case.replay()
-    reasons = {sample.labels["finished_reason"] for sample in replay.last if "finished_reason" in sample.labels}
-    assert {"stop", "length", "abort", "error"} <= reasons
-    expected = [
-        about(
-            f'llm:requests_finished:rate5m{{reason="{reason}"}}',
-            replay.growth("vllm:request_success_total", lambda labels, r=reason: labels["finished_reason"] == r)
-            / SECONDS,
-            case.labels | {"reason": reason},
-        )
-        for reason in sorted(reasons)
-    ]
-    expected.append(about("llm:requests_succeeded:increase1h", 10, case.labels))
-    promtool_test({"interval": "15s", "input_series": replay.input_series(), "promql_expr_test": expected})
+@by_engine
+def test_every_engine_has_a_capture_that_says_where_it_comes_from(engine: Engine):
+    own = [file for file in CAPTURES if engine_of(file) == engine]
+    assert own
+    for file in own:
+        assert header(file)["level"] in ("live", "source", "docs")
+        assert len(header(file)["from"]) > 20
 
 
-def _interpolated(replay: Replay, histogram: str, quantile: float) -> float:
-    """Return a quantile as Prometheus estimates it: linear within the bucket that holds it."""
-    buckets = sorted(
-        (
-            math.inf if bound == "+Inf" else float(bound),
-            replay.growth(f"{histogram}_bucket", lambda labels, b=bound: labels["le"] == b),
-        )
-        for bound in {sample.labels["le"] for sample in replay.last if sample.name == f"{histogram}_bucket"}
-    )
-    rank = quantile * buckets[-1][1]
-    low, below = 0.0, 0.0
-    for high, count in buckets:
-        if count >= rank and count > below:
-            return low if math.isinf(high) else low + (high - low) * (rank - below) / (count - below)
-        low, below = high, count
-    raise AssertionError(histogram)
-
-
-@pytest.mark.parametrize("latency", sorted(load_engines()["vllm"].histograms))
-def test_vllm_latencies_follow_from_the_captured_histogram(latency: str, promtool_test):
-    case = CASES[0]
-    replay = case.replay()
-    newest = load_engines()["vllm"].histograms[latency][0]
-    per_model = {name: value for name, value in case.labels.items() if name != "instance"}
-    expected = [
-        about(names.quantile(latency, name), _interpolated(replay, newest, value), per_model)
-        for name, value in names.QUANTILES.items()
-    ]
-    total, count = replay.growth(f"{newest}_sum"), replay.growth(f"{newest}_count")
-    assert count > 0
-    expected.append(about(names.quantile(latency, "mean"), total / count, per_model))
-    expected.append(about(names.observations(latency), count * 300 / SECONDS, per_model))
-    expected.append(
-        about(f'{names.buckets(latency)}{{le="+Inf"}}', count / SECONDS, case.labels | {"le": "+Inf"}),
-    )
-    promtool_test({"interval": "15s", "input_series": replay.input_series(), "promql_expr_test": expected})
+@pytest.mark.parametrize("file", CAPTURES, ids=lambda file: file.stem)
+def test_a_capture_is_recognised_as_that_engine(file: Path):
+    engine = recognise(file.read_text())
+    assert engine is not None
+    assert engine.name == engine_of(file).name
 
 
 def test_every_latency_of_the_vocabulary_is_one_that_some_engine_has():
-    assert {latency for engine in load_engines().values() for latency in engine.histograms} == set(names.LATENCIES)
+    for kind, latencies in (("engine", names.LATENCIES), ("gateway", names.GATEWAY_LATENCIES)):
+        assert {name for one in MEASURED if one.kind == kind for name in one.histograms} == set(latencies)
+
+
+def test_time_per_token_with_prefill_is_in_neither_tpot_nor_itl():
+    for engine in MEASURED:
+        for latency in ("tpot", "itl"):
+            assert not [one for one in engine.histograms.get(latency, ()) if "mean_time_per_token" in one]
+    assert {"tpot", "itl"} <= set(ENGINES["tgi"].absent)

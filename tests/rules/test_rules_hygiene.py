@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import yaml
-from rules_replay import capture
 
 import alerting.generate
 import prometheus.generate
@@ -15,8 +14,10 @@ from alerting.monitoring import FOREIGN_METRICS
 from exporters.gpu import metrics as gpu
 from exporters.probe import metrics as probe
 from inferwatch.engines import load_engines
+from prometheus.concepts import CONCEPTS, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = Path(__file__).parent / "fixtures"
 RUNBOOKS = ROOT / "alerting" / "runbooks"
 RENDERED = prometheus.generate.rendered() | alerting.generate.rendered()
 SECTIONS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "When it is wrong"]
@@ -39,20 +40,23 @@ OWN = {name for metric in (*gpu.ALL, *probe.ALL) for name in metric.series_names
 RECORDED = {rule["record"] for rule in RECORDS}
 
 
-def engine_metrics() -> set[str]:
-    found: set[str] = set()
-    for engine in load_engines().values():
-        for expr in engine.concepts.values():
-            found |= series_of(expr)
-        for histograms in engine.histograms.values():
-            found |= {f"{name}_{part}" for name in histograms for part in ("bucket", "sum", "count")}
-    return found
-
-
-def gpu_exporters_of_others() -> set[str]:
-    return {
-        sample.name for exporter in ("dcgm-exporter", "nvidia_gpu_exporter") for sample in capture(f"{exporter}.prom")
+def captured() -> set[str]:
+    """Return the names in the captures, and what the scrape makes of those that it renames."""
+    found = {
+        re.split(r"[{ ]", line, maxsplit=1)[0]
+        for file in FIXTURES.glob("*.prom")
+        for line in file.read_text().splitlines()
+        if line and not line.startswith("#")
     }
+    for engine in load_engines().values():
+        for config in engine.relabel:
+            if config.get("target_label") == "__name__":
+                regex, replacement = str(config["regex"]), str(config["replacement"]).replace("$1", r"\1")
+                label = ".;" if "server" in config["source_labels"] else ""
+                found |= {
+                    re.sub(regex, replacement, label + name) for name in found if re.fullmatch(regex, label + name)
+                }
+    return found
 
 
 _TEXT = re.compile(r'"[^"]*"')
@@ -70,6 +74,9 @@ def series_of(expr: str) -> set[str]:
     expr = re.sub(r"offset\s+\w+", " ", expr)
     calls = set(re.findall(r"([a-z_]+)\s*\(", expr))
     return {word for word in _WORD.findall(expr) if word not in _OPERATORS | calls and not re.fullmatch(r"e\d*", word)}
+
+
+CAPTURED = captured()
 
 
 def seconds(duration: str) -> int:
@@ -91,20 +98,30 @@ def test_no_other_rule_files_lie_about():
     assert there == set(RENDERED)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.get("record") or rule["alert"])
-def test_every_series_that_a_rule_reads_is_declared_somewhere(rule: Rule):
-    known = OWN | RECORDED | engine_metrics() | gpu_exporters_of_others() | set(FOREIGN_METRICS)
-    assert series_of(rule["expr"]) <= known
+def test_every_series_that_a_rule_reads_is_recorded_exported_by_us_or_captured():
+    known = OWN | RECORDED | CAPTURED | set(FOREIGN_METRICS)
+    unknown = {rule.get("record") or rule["alert"]: series_of(rule["expr"]) - known for rule in RULES}
+    assert {name: series for name, series in unknown.items() if series} == {}
 
 
-def test_everything_recorded_is_named_in_the_vocabulary_or_in_an_engine_file():
-    concepts = {f"llm:{concept}" for engine in load_engines().values() for concept in engine.concepts}
+def test_everything_recorded_is_named_in_the_vocabulary_or_is_a_concept():
+    concepts = {name for concept in CONCEPTS for kind in ("engine", "gateway") for name in recorded(concept, kind)}
     text = (ROOT / "prometheus" / "vocabulary.py").read_text()
     built = re.compile(
-        r"(llm|llm_probe):\w+_seconds(_bucket:rate5m|:(p50|p95|p99|mean|count)_5m|:(p50|count)_30m)|.+:baseline_1d"
+        r"(llm|llm_gateway|llm_probe):\w+_seconds(_bucket:rate5m|:(p50|p95|p99|mean|count)_5m|:(p50|count)_30m"
+        r"|:(beyond_buckets|first_bucket)_ratio_5m)|.+:baseline_1d"
     )
     for name in RECORDED:
         assert name in concepts or f'"{name}"' in text or built.fullmatch(name), name
+
+
+def test_the_scrape_prepares_the_metrics_as_the_engine_files_ask():
+    jobs = yaml.safe_load((ROOT / "prometheus" / "prometheus.yml").read_text())["scrape_configs"]
+    engines = [job["metric_relabel_configs"] for job in jobs if job["job_name"].startswith("llm-engine")]
+    assert engines
+    for configs in engines:
+        for engine in load_engines().values():
+            assert [one for one in engine.relabel if one not in configs] == [], engine.name
 
 
 def test_no_rule_names_a_bucket_bound():
