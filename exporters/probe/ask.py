@@ -14,6 +14,7 @@ from exporters.probe.protocols.base import error_identifier
 from exporters.probe.reader import DRAIN_SECONDS, ConnectionLostError, Exchange, TooLargeError, exchange
 from exporters.probe.timeline import Answer, Arrival, Ending
 from inferwatch.config import Scenario, Target
+from inferwatch.config.scenario import Case
 from inferwatch.secrets import SecretError, auth_headers
 
 # An event is a few hundred bytes, with log probabilities a few thousand.
@@ -26,8 +27,10 @@ _OTHER_TYPES = {
 }  # fmt: skip
 
 
-def ask(target: Target, scenario: Scenario, model: str, recorder: Recorder, refused: Collection[str]) -> Answer:
-    """Send what the scenario asks, without the parameters that the server refuses, and return what came back.
+def ask(
+    target: Target, scenario: Scenario, case: Case, model: str, recorder: Recorder, refused: Collection[str]
+) -> Answer:
+    """Send one question of the scenario, without the parameters that the server refuses; return what came back.
 
     Raises:
         ProbeError: If that is no answer worth timing.
@@ -39,7 +42,7 @@ def ask(target: Target, scenario: Scenario, model: str, recorder: Recorder, refu
         raise ProbeError("auth", str(error)) from None
     types = protocol.stream_types if scenario.stream else (DOCUMENT_TYPE,)
     headers = {"Content-Type": DOCUMENT_TYPE, "Accept": types[0], **protocol.headers, **authorization}
-    body = fitted(protocol.body(model, question_of(scenario)), refused)
+    body = fitted(protocol.body(model, question_of(scenario, case)), refused)
     with _asked(target.url + protocol.path, headers, json.dumps(body).encode(), recorder, scenario.stream) as answer:
         answer.check_status(body)
         if answer.media_type in _OTHER_TYPES - {*types}:

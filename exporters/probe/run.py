@@ -1,14 +1,17 @@
 """One probe: a request, its stream, its figures and its verdict."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from exporters.probe.ask import ask
+from exporters.probe.checks import failed_check
 from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError
-from exporters.probe.timeline import Answer, Figures, TokenSource, figures
+from exporters.probe.prompts import case_of
+from exporters.probe.timeline import Answer, Figures, TokenSource, figures, text_of
 from inferwatch.config import Scenario, Target
+from inferwatch.config.scenario import Case
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,11 @@ def run_probe(
     with Deadline(scenario.timeout) as deadline:
         recorder = Recorder(deadline, scenario.ttft_timeout if scenario.stream else None)
         try:
-            answer = ask(target, scenario, model, recorder, refused)
+            case = case_of(scenario)
+            answer = ask(target, scenario, case, model, recorder, refused)
             if watch is not None:
                 watch(answer)
-            found = figures(answer, scenario.finish_reasons)
+            found = _checked(figures(answer, scenario.finish_reasons), answer, case)
         except ProbeError as error:
             return failed(error, recorder.phases)
         except Exception as error:  # noqa: BLE001 - one odd server must not end the prober
@@ -124,6 +128,14 @@ def run_probe(
         phases=_phases(recorder, found),
         server_seconds=found.server_seconds,
     )
+
+
+def _checked(found: Figures, answer: Answer, case: Case) -> Figures:
+    """Return the figures, with the outcome `check_failed` if the answer is whole and yet not what it must be."""
+    if found.outcome != "success" or case.checks is None:
+        return found
+    wrong = failed_check(text_of(answer), case.checks)
+    return found if wrong is None else replace(found, outcome="check_failed", detail=wrong)
 
 
 def _phases(recorder: Recorder, found: Figures) -> dict[str, float]:

@@ -77,6 +77,11 @@ class Figures:
     server_seconds: Mapping[str, float]
 
 
+def text_of(answer: Answer) -> str:
+    """Return the text that a user sees: without reasoning and tool calls."""
+    return "".join(arrival.event.text for arrival in answer.arrivals if arrival.event.channel == "content")
+
+
 def figures(answer: Answer, finish_reasons: Sequence[str]) -> Figures:
     """Return the figures of an answer; `finish_reasons` are those that count as a success."""
     tokens = [arrival for arrival in answer.arrivals if arrival.event.channel is not None]

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from inferwatch.config.built_in import BUILT_IN_SCENARIOS
 from inferwatch.config.consistency import OWN_GPU_EXPORTER as OWN_GPU_EXPORTER
 from inferwatch.config.consistency import OWN_NODE as OWN_NODE
 from inferwatch.config.consistency import findings
@@ -22,7 +23,6 @@ from inferwatch.config.fields import (
     Timeout,
 )
 from inferwatch.config.quantities import Seconds, format_duration
-from inferwatch.config.scenario import BUILT_IN_SCENARIOS
 from inferwatch.config.scenario import Scenario as Scenario
 from inferwatch.engines import engine_names
 from inferwatch.strict_yaml import Finding, FindingsError, Strict

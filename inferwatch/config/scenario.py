@@ -1,15 +1,55 @@
 """What a scenario may say: what is asked, within which limits, and what counts as a success."""
 
-from pydantic import Field
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
 
 from inferwatch.config.fields import Interval, Text, Timeout
-from inferwatch.strict_yaml import Strict
+from inferwatch.strict_yaml import Finding, FindingsError, Strict
+
+Script = Literal[
+    "latin", "cyrillic", "greek", "arabic", "hebrew", "devanagari", "thai", "hangul", "han", "japanese"
+]  # fmt: skip
+
+
+def _regex(value: str) -> str:
+    try:
+        re.compile(value)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"this is not a regular expression of Python: {error}") from None
+    return value
+
+
+Count = Annotated[int, Field(gt=0, le=1_000_000)]
+
+
+class Checks(Strict):
+    """What an answer must be; each rule is optional."""
+
+    text: Text | None = None
+    regex: Annotated[Text, AfterValidator(_regex)] | None = None
+    number: float | None = Field(default=None, allow_inf_nan=False)
+    json_value: bool = False
+    min_characters: Count | None = None
+    max_characters: Count | None = None
+    script: Script | None = None
+    max_repeats: Count | None = None
+    special_tokens: bool = True
+
+
+class Case(Strict):
+    """One question whose answer is known."""
+
+    prompt: Text
+    checks: Checks | None = None
 
 
 class Scenario(Strict):
-    """One fixed prompt."""
+    """One fixed prompt, or several that are asked in turn."""
 
-    prompt: Text
+    prompt: Text | None = None
+    cases: list[Case] | None = Field(default=None, min_length=1)
     max_tokens: int = Field(gt=0, le=32_768)
     stream: bool = True
     interval: Interval | None = None
@@ -17,12 +57,29 @@ class Scenario(Strict):
     ttft_timeout: Timeout | None = None
     gap_timeout: Timeout | None = None
     finish_reasons: list[Text] = Field(default=["stop", "length"], min_length=1)
+    checks: Checks | None = None
+
+    @model_validator(mode="after")
+    def _one_question(self) -> "Scenario":
+        found: list[Finding] = []
+        if (self.prompt is None) == (self.cases is None):
+            found.append(((), "give either prompt: or cases:"))
+        if self.cases is not None and self.checks is not None:
+            found.append((("checks",), "with cases: each case has checks of its own; write them there"))
+        return FindingsError.raised(found, self)
 
     def asked(self) -> dict[str, object]:
         """Return what is asked and what counts as a success: all but when, and for how long."""
         return self.model_dump(exclude={"interval", "timeout", "ttft_timeout", "gap_timeout"})
 
+    @property
+    def prompt_characters(self) -> int:
+        """The length of what is asked; of several, the longest."""
+        return max(len(case.prompt) for case in self.all_cases)
 
-BUILT_IN_SCENARIOS = {
-    "short": Scenario(prompt="Count from one to twenty in words, separated by commas.", max_tokens=64),
-}
+    @property
+    def all_cases(self) -> list[Case]:
+        """The questions that are asked in turn; mostly one."""
+        if self.cases is not None:
+            return self.cases
+        return [Case(prompt=self.prompt or "", checks=self.checks)]

@@ -125,6 +125,8 @@ SECTIONS = {
     "Cost": "cost",
     "ProbeBudget": "probe_budget",
     "Scenario": "scenarios",
+    "Case": "cases",
+    "Checks": "checks",
 }
 
 

@@ -1,0 +1,148 @@
+"""The rules on an answer's text, the questions whose answer is known, and what a probe makes of them."""
+
+import pytest
+from hostile import HostileServer
+from hypothesis import given
+from hypothesis import strategies as st
+from probe_helpers import scenario, target
+
+from exporters.probe.checks import failed_check, last_number
+from exporters.probe.checks.repetition import most_repeats
+from exporters.probe.prompts import case_of
+from exporters.probe.run import ProbeResult, run_probe
+from inferwatch.config.built_in import BUILT_IN_SCENARIOS, CANARY, CANARY_LONG
+from inferwatch.config.scenario import Checks, Scenario
+
+LONG = ", ".join(map(str, range(1, 121)))
+
+
+@pytest.mark.parametrize(
+    ("checks", "good", "bad"),
+    [
+        ({"text": "Lima"}, "The capital is LIMA.", "Quito"),
+        ({"text": "straße"}, "STRASSE", "weg"),
+        ({"regex": r"(?i)\bparis\b"}, "It is Paris.", "comparison"),
+        ({"number": 42}, "17 + 25 = 42", "42 is more than 41"),
+        ({"number": -1234.5}, "So it is -1,234.5.", "1,234.5"),
+        ({"number": 1}, "1", "one"),
+        ({"json_value": True}, '{"ok": true}', '```json\n{"ok": true}\n```'),
+        ({"min_characters": 3}, "abc", "ab"),
+        ({"max_characters": 3}, "abc", "abcd"),
+        ({"script": "latin"}, "Où est l'été? 123", "Где лето"),
+        ({"script": "cyrillic"}, "Сервер X отвечает медленно и долго думает", "This is it"),
+        ({"script": "han"}, "今天天气很好。", "今日はいい天気ですね"),
+        ({"script": "japanese"}, "今日はいい天気ですね", "오늘 날씨가 좋네요"),
+        ({"script": "arabic"}, "123 !", "hello"),
+        ({"max_repeats": 3}, "ha ha ha", "ha ha ha ha"),
+        ({}, "if a < b and c > d: x = [1]", "Sure!<|im_end|>"),
+        ({}, "the < sign", "answer</s>"),
+        ({}, "INST", "[INST] hi"),
+        ({}, "caf\u00e9", "caf\ufffd"),
+        ({"special_tokens": False, "text": "a"}, "a</s>", "b"),
+    ],
+)
+def test_a_check(checks: dict[str, object], good: str, bad: str) -> None:
+    rules = Checks.model_validate(checks)
+    assert failed_check(good, rules) is None
+    wrong = failed_check(bad, rules)
+    assert wrong
+    assert len(bad) < 5 or bad not in wrong
+
+
+def test_an_answer_without_text_passes_no_check() -> None:
+    assert failed_check("", Checks()) == "the answer holds no text"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("", None), ("none", None), ("a1b22", 22), ("1,000,000.", 1e6), ("3.14", 3.14), ("\u22125", -5)],
+)
+def test_last_number(text: str, number: float | None) -> None:
+    assert last_number(text) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "repeats"),
+    [
+        ("", 1),
+        ("one two three", 1),
+        ("no no", 2),
+        ("the end. the end. the end.", 3),
+        ("a b c a b c a b c a b c", 4),
+        ("好的好的好的好的好的" * 3, 15),
+        ("- - - - - - - -", 1),
+        ("| --- | --- | --- |", 1),
+        ("x " * 50, 50),
+    ],
+)
+def test_most_repeats(text: str, repeats: int) -> None:
+    assert most_repeats(text) == repeats
+
+
+@given(piece=st.lists(st.sampled_from(["ab", "cd", "ef", "gh"]), min_size=1, max_size=5), times=st.integers(2, 9))
+def test_a_repeated_piece_is_found(piece: list[str], times: int) -> None:
+    assert most_repeats(" ".join(["start", *piece * times, "end"])) >= times
+
+
+@given(st.text(max_size=200), st.sampled_from(["latin", "han", "japanese"]))
+def test_any_text_is_judged(text: str, script: str) -> None:
+    rules = Checks.model_validate({"number": 1, "script": script, "max_repeats": 3, "json_value": True, "text": "x"})
+    assert failed_check(text, rules) is None or failed_check(text, rules)
+
+
+RIGHT = ["42", "72", "7", "60", "99", "Paris", "Tokyo", "Cold.", "Earth", "Tuesday", '{"ok": true}']
+RIGHT += ["The quick brown fox jumps over the lazy dog."]
+
+
+def test_the_canary_questions_know_their_answers() -> None:
+    assert len(CANARY) == len(RIGHT) == 12
+    for place, case in enumerate(CANARY):
+        assert case.checks is not None
+        assert failed_check(RIGHT[place], case.checks) is None, case.prompt
+        # The answer to another question is wrong.
+        assert failed_check(RIGHT[place - 1], case.checks), case.prompt
+
+
+def test_the_long_canary_needs_at_least_300_tokens() -> None:
+    checks = CANARY_LONG.checks
+    assert checks is not None
+    assert failed_check(LONG, checks) is None
+    assert failed_check(LONG.replace("87, 88", "87, 87"), checks)
+    assert failed_check(LONG[: LONG.index("119")] + "119, 119, 119, " * 9, checks)
+    # A tokenizer of whole numbers needs one token for each number, its comma and its blank or both in one: 240 to 360.
+    assert len(LONG) > 450 and CANARY_LONG.max_tokens > 2 * len(LONG.split())
+
+
+def test_cases_take_turns_by_the_clock() -> None:
+    canary = BUILT_IN_SCENARIOS["canary"]
+    assert canary.interval == 300.0
+    asked = [case_of(canary, 300.0 * turn + 10).prompt for turn in range(24)]
+    assert len({*asked[:12]}) == 12 and asked[:12] == asked[12:]
+
+
+def probe(hostile: HostileServer, name: str, **checks: object) -> ProbeResult:
+    api = "openai-completions" if name == "legacy" else "openai-chat"
+    return run_probe(target(hostile.url(name), api=api), "short", scenario("60s", checks=checks), "m")
+
+
+def test_a_probe_whose_answer_is_wrong(hostile: HostileServer) -> None:
+    """The server answers `one two three four five`."""
+    result = probe(hostile, "good", text="six")
+    assert (result.outcome, result.output_tokens) == ("check_failed", 5)
+    assert "text" in result.detail and "one two" not in result.detail
+    assert probe(hostile, "good", text="three four").outcome == "success"
+    assert probe(hostile, "legacy", regex="^one two .* five$").outcome == "success"
+
+
+def test_checks_look_at_what_the_user_sees(hostile: HostileServer) -> None:
+    assert probe(hostile, "reasoning_then_content", regex="^cde$").outcome == "success"
+    assert probe(hostile, "reasoning_only", text="one").outcome == "check_failed"
+
+
+def test_a_broken_answer_is_not_checked(hostile: HostileServer) -> None:
+    assert probe(hostile, "truncated", text="six").outcome == "truncated"
+
+
+def test_a_scenario_without_checks_takes_any_text() -> None:
+    (case,) = Scenario(prompt="Why", max_tokens=8).all_cases
+    assert case.checks is None
