@@ -20,6 +20,7 @@ from exporters.probe.families import Families
 from exporters.probe.found import FoundCollector
 from exporters.probe.measured import MeasuredCollector
 from exporters.probe.oneshot import OneShots
+from exporters.probe.pages import TargetsPage
 from exporters.probe.paused import PausedCollector
 from exporters.probe.prober import Prober
 from exporters.probe.reload import ConfigKeeper
@@ -141,6 +142,7 @@ class ProbeExporter:
         return [
             Route("/sd/engines", discovery.answer(self._config, engines), title="Engines that Prometheus scrapes"),
             Route("/sd/gpus", discovery.answer(self._config, gpus), title="GPU exporters of other machines"),
+            Route("/targets", TargetsPage(self._config, self._prober).answer, title="The last probes of each target"),
             Route("/probe", self._oneshots.answer),
             Route("/-/reload", self._reload, method="POST"),
         ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporters.probe.failures import ProbeError
+from exporters.probe.history import History
 from exporters.probe.manners import Manners
 from exporters.probe.models import served_models
 from exporters.probe.parameters import Refusals
@@ -62,6 +63,7 @@ class Prober:
     Attributes:
         spending: What probes have spent.
         manners: Which targets are left alone for a while.
+        history: The last probes of each target and scenario.
         refusals: Which parameters targets refuse.
     """
 
@@ -69,6 +71,7 @@ class Prober:
         self._clock = clock
         self.spending = Spending(clock, state_folder)
         self.manners = Manners()
+        self.history = History()
         self.refusals = Refusals()
         self._lock = threading.Lock()
         self._plans: dict[Key, Plan] = {}
@@ -101,6 +104,7 @@ class Prober:
         self.spending.apply(config)
         self.refusals.forget_all_but({target.name for target in config.targets})
         self.manners.forget_all_but(set(plans), fresh)
+        self.history.forget_all_but(set(plans) - fresh)
         return fresh
 
     def plans(self) -> Mapping[Key, Plan]:
@@ -158,7 +162,9 @@ class Prober:
                 return
             self.manners.ended(key, result.outcome, result.retry_after_seconds)
             _log(plan, result)
-            plan.record.end(result, target.slo, self._clock())
+            now = self._clock()
+            plan.record.end(result, target.slo, now)
+            self.history.add(key, result, now)
         finally:
             self.spending.settle(booking, result)
             with self._lock:
@@ -168,9 +174,7 @@ class Prober:
             # What was found out is used at once, by a probe that is counted as one of its own.
             self.run(key)
 
-    def once(
-        self, target: Target, name: str, scenario: Scenario, watch: Watch | None = None
-    ) -> ProbeResult | str:
+    def once(self, target: Target, name: str, scenario: Scenario, watch: Watch | None = None) -> ProbeResult | str:
         """Run a probe that was asked for; no series counts it, budget and manners do.
 
         Returns:

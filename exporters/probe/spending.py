@@ -103,7 +103,7 @@ class Spending:
 
 def estimated_tokens(scenario: Scenario) -> int:
     """Return about how many tokens a prompt has; one that the server has counted is known better."""
-    return -(-len(scenario.prompt) // CHARACTERS_PER_TOKEN)
+    return -(-scenario.prompt_characters // CHARACTERS_PER_TOKEN)
 
 
 def used(result: ProbeResult, prompt: int, output: int) -> tuple[int, int]:
