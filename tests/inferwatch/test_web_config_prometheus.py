@@ -99,7 +99,9 @@ def test_prometheus_scrapes_both_exporters(tool, folder, free_port):
 
                 def query(expression: str) -> list[dict]:
                     url = f"http://127.0.0.1:{free_port}/api/v1/query?query={urllib.parse.quote(expression)}"
-                    return json.loads(get(url)[1])["data"]["result"]
+                    status, body = get(url)
+                    # Prometheus answers 503 with a sentence until it has read its data.
+                    return json.loads(body)["data"]["result"] if status == 200 else []
 
                 def answers() -> bool | None:
                     try:
