@@ -1,5 +1,6 @@
 """What a scenario asks: the messages of one probe, and what their answer must be."""
 
+import secrets
 import time
 
 from exporters.probe.protocols import Question
@@ -18,6 +19,9 @@ def case_of(scenario: Scenario, now: float | None = None) -> Case:
 
 
 def question_of(scenario: Scenario, case: Case) -> Question:
-    """Return what one probe asks."""
-    messages = ({"role": "user", "content": case.prompt},)
-    return Question(messages, scenario.max_tokens, scenario.stream)
+    """Return what one probe asks; a cold one begins with what no other prompt began with."""
+    messages = [{"role": message.role, "content": message.content} for message in scenario.messages_of(case)]
+    if scenario.cold:
+        # Engines cache whole blocks of a prefix, so one different token in the first block leaves nothing to reuse.
+        messages[0]["content"] = f"[{secrets.token_hex(16)}] {messages[0]['content']}"
+    return Question(tuple(messages), scenario.max_tokens, scenario.stream)

@@ -103,7 +103,8 @@ def run_probe(
             answer = ask(target, scenario, case, model, recorder, refused)
             if watch is not None:
                 watch(answer)
-            found = _checked(figures(answer, scenario.finish_reasons), answer, case)
+            found = figures(answer, scenario.finish_reasons, scenario.min_output_tokens)
+            found = _checked(found, answer, case)
         except ProbeError as error:
             return failed(error, recorder.phases)
         except Exception as error:  # noqa: BLE001 - one odd server must not end the prober

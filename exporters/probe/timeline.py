@@ -82,20 +82,27 @@ def text_of(answer: Answer) -> str:
     return "".join(arrival.event.text for arrival in answer.arrivals if arrival.event.channel == "content")
 
 
-def figures(answer: Answer, finish_reasons: Sequence[str]) -> Figures:
-    """Return the figures of an answer; `finish_reasons` are those that count as a success."""
+def figures(answer: Answer, finish_reasons: Sequence[str], min_output_tokens: int = 2) -> Figures:
+    """Return the figures of an answer.
+
+    Args:
+        answer: What came back.
+        finish_reasons: Those that count as a success.
+        min_output_tokens: A shorter answer has no TPOT, as too few gaps make it unsteady.
+    """
     tokens = [arrival for arrival in answer.arrivals if arrival.event.channel is not None]
     output, first_event_tokens, source = _output_tokens(answer, tokens)
     outcome, detail = _verdict(answer, bool(tokens), finish_reasons)
     streamed = answer.streamed
     buffered = streamed and _is_buffered(tokens, output)
+    steady = not buffered and output >= min_output_tokens
     last = tokens[-1].at if tokens else None
     return Figures(
         outcome=outcome,
         detail=detail,
         ttfr_seconds=answer.arrivals[0].at - answer.sent_at if streamed and answer.arrivals else None,
         ttft_seconds=tokens[0].at - answer.sent_at if streamed and tokens else None,
-        tpot_seconds=None if buffered else _tpot(tokens, output, first_event_tokens),
+        tpot_seconds=_tpot(tokens, output, first_event_tokens) if steady else None,
         e2e_seconds=last - answer.sent_at if last is not None else None,
         tail_seconds=answer.ended_at - last if last is not None else None,
         output_tokens=output or None,

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from inferwatch.config.fields import Interval, Text, Timeout
+from inferwatch.config.synthetic import synthetic_prompt
 from inferwatch.strict_yaml import Finding, FindingsError, Strict
 
 Script = Literal[
@@ -38,6 +39,13 @@ class Checks(Strict):
     special_tokens: bool = True
 
 
+class Message(Strict):
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: Text
+
+
 class Case(Strict):
     """One question whose answer is known."""
 
@@ -49,8 +57,12 @@ class Scenario(Strict):
     """One fixed prompt, or several that are asked in turn."""
 
     prompt: Text | None = None
+    messages: list[Message] | None = Field(default=None, min_length=1)
+    synthetic_words: int | None = Field(default=None, gt=0, le=1_000_000)
     cases: list[Case] | None = Field(default=None, min_length=1)
+    cold: bool = False
     max_tokens: int = Field(gt=0, le=32_768)
+    min_output_tokens: int = Field(default=2, gt=1, le=32_768)
     stream: bool = True
     interval: Interval | None = None
     timeout: Timeout | None = None
@@ -62,8 +74,13 @@ class Scenario(Strict):
     @model_validator(mode="after")
     def _one_question(self) -> "Scenario":
         found: list[Finding] = []
-        if (self.prompt is None) == (self.cases is None):
-            found.append(((), "give either prompt: or cases:"))
+        ways = (self.prompt, self.messages, self.synthetic_words, self.cases)
+        if sum(way is not None for way in ways) != 1:
+            found.append(((), "give exactly one of prompt, messages, synthetic_words and cases"))
+        if self.messages is not None and self.messages[-1].role != "user":
+            found.append((("messages", len(self.messages) - 1, "role"), "the last turn must be the user's"))
+        if self.min_output_tokens > self.max_tokens:
+            found.append((("min_output_tokens",), f"an answer has at most max_tokens ({self.max_tokens}); write less"))
         if self.cases is not None and self.checks is not None:
             found.append((("checks",), "with cases: each case has checks of its own; write them there"))
         return FindingsError.raised(found, self)
@@ -75,11 +92,18 @@ class Scenario(Strict):
     @property
     def prompt_characters(self) -> int:
         """The length of what is asked; of several, the longest."""
-        return max(len(case.prompt) for case in self.all_cases)
+        return max(sum(len(message.content) for message in self.messages_of(case)) for case in self.all_cases)
+
+    def messages_of(self, case: Case) -> list[Message]:
+        """Return the conversation that asks a case."""
+        return self.messages or [Message(role="user", content=case.prompt)]
 
     @property
     def all_cases(self) -> list[Case]:
         """The questions that are asked in turn; mostly one."""
         if self.cases is not None:
             return self.cases
-        return [Case(prompt=self.prompt or "", checks=self.checks)]
+        if self.synthetic_words is not None:
+            return [Case(prompt=synthetic_prompt(self.synthetic_words), checks=self.checks)]
+        prompt = self.messages[-1].content if self.messages else self.prompt or ""
+        return [Case(prompt=prompt, checks=self.checks)]

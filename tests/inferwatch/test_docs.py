@@ -126,6 +126,7 @@ SECTIONS = {
     "ProbeBudget": "probe_budget",
     "Scenario": "scenarios",
     "Case": "cases",
+    "Message": "messages",
     "Checks": "checks",
 }
 

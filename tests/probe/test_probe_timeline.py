@@ -79,6 +79,14 @@ def test_tpot_is_undefined(events: list[tuple[float, StreamEvent]]) -> None:
     assert not found.buffered
 
 
+@pytest.mark.parametrize(("least", "tpot"), [(3, 0.2), (4, None)])
+def test_an_answer_below_min_output_tokens_has_no_tpot(least: int, tpot: float | None) -> None:
+    arrivals = [Arrival(at, event) for at, event in ((0.5, TOKEN), (0.7, TOKEN), (0.9, TOKEN), (1.0, STOP))]
+    found = figures(Answer(0.0, arrivals, 1.0, Ending.DONE), ALLOWED, least)
+    assert found.outcome == "success"
+    assert found.tpot_seconds == (None if tpot is None else pytest.approx(tpot))
+
+
 def test_a_stream_that_arrives_all_at_once_is_buffered() -> None:
     found = measure(*[(0.5, TOKEN)] * 8, (0.5, STOP))
     assert found.buffered and found.tpot_seconds is None and found.outcome == "success"
