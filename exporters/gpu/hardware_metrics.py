@@ -25,7 +25,7 @@ BEFORE_HOPPER = "GPUs before Hopper, fractional vGPU"
 CAPABILITY = _gauge(
     "gpu_capability",
     "Whether this GPU and driver support a feature (1) or not (0): 0 means that its metrics are absent for good, "
-    "1 that a value missing now is missing for another reason. Only features of collectors that are on.",
+    "1 that a value missing now is missing for another reason.",
     "the return codes of the calls",
     "",
     "feature",
@@ -113,8 +113,8 @@ GRAPHICS_ACTIVE = _gauge(
 )
 PIPE_ACTIVE = _gauge(
     "gpu_pipe_active_ratio",
-    "Share of time that one kind of arithmetic ran between two collections, 0 to 1: int, fp64, fp32 and fp16 are the "
-    "ordinary cores, hmma, imma and dfma the tensor cores with half floats, integers and doubles.",
+    "Share of time that one kind of arithmetic ran between two collections, 0 to 1: int, fp64, fp32, fp16 in ordinary "
+    "cores; hmma, imma, dfma in tensor cores with halves, integers, doubles.",
     "GPM 4, 6, 7, 9, 11 to 13",
     BEFORE_HOPPER,
     "pipe",
