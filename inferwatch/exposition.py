@@ -81,12 +81,12 @@ class _BadRequest(Exception):  # noqa: N818 - the name of the status
 
 
 class ExpositionServer:
-    """Serves a registry and routes from `start` until `stop`.
+    """Serves metrics and routes from `start` until `stop`.
 
     Args:
         name: What the landing page calls this process.
         listen: ``host:port``; port 0 takes a free one, which `address` then holds.
-        registry: What `/metrics` renders; None leaves `/metrics` to the routes.
+        metrics: What `/metrics` renders, or the application that answers it; None leaves `/metrics` to the routes.
         routes: Further addresses.
         health: Returns None while the process does its work, else a sentence that says what is wrong.
         web: Who may ask, and how; None serves everyone over plain HTTP.
@@ -99,14 +99,14 @@ class ExpositionServer:
         self,
         name: str,
         listen: str,
-        registry: CollectorRegistry | None,
+        metrics: CollectorRegistry | WsgiApp | None,
         routes: Iterable[Route] = (),
         health: Callable[[], str | None] = lambda: None,
         web: WebConfigKeeper | None = None,
     ) -> None:
         self._name = name
         self._web = web
-        self._metrics = make_wsgi_app(registry) if registry is not None else None
+        self._metrics = make_wsgi_app(metrics) if isinstance(metrics, CollectorRegistry) else metrics
         self._health = health
         self._listed = [*routes, Route("/healthz", self._healthz, title="Is this process at work?")]
         if not any(route.path == "/" for route in self._listed):

@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
 
@@ -46,38 +46,48 @@ def flags(program: str, description: str, port: int) -> argparse.ArgumentParser:
 
 
 class Signals:
-    """Turns SIGTERM and SIGINT into the end of `wait`, and SIGHUP into a call on the waiting thread.
+    """Turns SIGTERM and SIGINT into the end of `wait`, and SIGHUP and others into calls on the waiting thread.
 
     Made on the main thread, before whatever may be interrupted starts.
+
+    Args:
+        on_hangup: What SIGHUP asks for.
+        on: What further signals ask for.
     """
 
-    def __init__(self, on_hangup: Callable[[], None] | None = None) -> None:
-        self._on_hangup = on_hangup
+    def __init__(
+        self,
+        on_hangup: Callable[[], None] | None = None,
+        on: Mapping[signal.Signals, Callable[[], None]] | None = None,
+    ) -> None:
+        self._answers = dict(on or {})
+        if on_hangup is not None:
+            self._answers[signal.SIGHUP] = on_hangup
         # Python runs a handler between two bytecodes, so a signal that comes just before a blocking call would be
         # noticed only after it. What the interpreter writes to a pipe cannot be missed.
         self._received, writing = os.pipe()
         os.set_blocking(writing, False)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         self._before = {number: signal.signal(number, _noticed) for number in (signal.SIGTERM, signal.SIGINT)}
-        if on_hangup is not None:
-            signal.signal(signal.SIGHUP, _noticed)
+        for number in self._answers:
+            signal.signal(number, _noticed)
 
     def wait(self) -> None:
-        """Block until SIGTERM or SIGINT, answering each SIGHUP on the way; a second one then ends the process."""
+        """Block until SIGTERM or SIGINT, answering the others on the way; a second one then ends the process."""
         while (number := os.read(self._received, 1)[0]) not in self._before:
-            if number == signal.SIGHUP:
-                self._hang_up()
+            self._answer(signal.Signals(number))
         log.info("stopping, since %s was received", signal.Signals(number).name)
         for again, handler in self._before.items():
             signal.signal(again, signal.SIG_DFL if handler is None else handler)
 
-    def _hang_up(self) -> None:
-        if self._on_hangup is None:
+    def _answer(self, number: signal.Signals) -> None:
+        answer = self._answers.get(number)
+        if answer is None:
             return
         try:
-            self._on_hangup()
+            answer()
         except Exception:
-            log.exception("what SIGHUP asked for failed; this process goes on as before")
+            log.exception("what %s asked for failed; this process goes on as before", number.name)
 
 
 def _noticed(_number: int, _frame: FrameType | None) -> None:

@@ -5,6 +5,8 @@ import logging
 import signal
 from pathlib import Path
 
+from prometheus_client.exposition import make_wsgi_app
+
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collect
 from exporters.gpu.collectors import COLLECTORS, Sources
@@ -15,6 +17,7 @@ from exporters.gpu.fleet import Fleet
 from exporters.gpu.nvml import NvmlDriver
 from exporters.gpu.pci import PciBus
 from exporters.gpu.registry import registry
+from exporters.gpu.rendered import Rendered
 from exporters.gpu.simulated import SimulatedDriver
 from exporters.gpu.watchdog import Watchdog
 from exporters.gpu.worker import Settings
@@ -28,6 +31,10 @@ log = logging.getLogger("exporters.gpu")
 PORT = 9810
 MOST_SIMULATED = 64
 MOST_EXPECTED = 1024
+# The sampler's counters go on between collections, which may be far apart.
+LONGEST_UNRENDERED = 5.0
+# A collection may end a little later than the one before.
+RENDERED_LATE = 1.0
 FASTEST_HERTZ = 100.0
 
 
@@ -45,15 +52,20 @@ def _main() -> int:
     web = WebConfigKeeper(options.web_config_file) if options.web_config_file is not None else None
     if web is not None:
         served.register(WebConfigHealth(web, metrics.WEB_CONFIG_RELOAD_SUCCESSFUL))
-    server = ExpositionServer("GPU exporter", options.listen, served, health=fleet.trouble, web=web)
+    rendered = Rendered(
+        make_wsgi_app(served), fleet.changed, fleet.good_until, min(options.interval, LONGEST_UNRENDERED)
+    )
+    server = ExpositionServer("GPU exporter", options.listen, rendered, health=fleet.trouble, web=web)
     signals = service.Signals(on={signal.SIGUSR1: fleet.release, signal.SIGUSR2: fleet.resume})
     watchdog = Watchdog(fleet.hopeless)
     fleet.start()
+    rendered.start()
     server.start()
     watchdog.start()
     signals.wait()
     watchdog.stop()
     server.stop()
+    rendered.stop()
     fleet.stop()
     return 0
 

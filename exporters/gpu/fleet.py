@@ -1,6 +1,7 @@
 """Every GPU of this machine: NVML's life from start to loss and back, and a worker for each GPU."""
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -57,6 +58,8 @@ class Fleet:
         self.released = False
         self.expected = expected or Expected()
         self.xids = XidWatch(driver, self.tally, settings.kmsg, self._uuid_at)
+        # Set whenever there is something new to show.
+        self.changed = threading.Event()
         self._driver = driver
         self._settings = settings
         self._workers: list[Worker] = []
@@ -136,6 +139,11 @@ class Fleet:
         named = {report.uuid for report in reports}
         return reports + [last for uuid, last in gone.items() if uuid not in named]
 
+    def good_until(self) -> float:
+        """Return until when what is reported now stays true by itself, on the monotonic clock."""
+        ends = (report.good_until for report in self.report())
+        return min((end for end in ends if end is not None), default=math.inf)
+
     def devices(self) -> int:
         """Return how many GPUs NVML reports; 0 while it is not initialised."""
         return len(self._workers) if self.nvml_up else 0
@@ -195,6 +203,7 @@ class Fleet:
         closed = self._close()
         if watched.ended == "released" and closed:
             self.released = True
+            self.changed.set()
         elif watched.ended == "released":
             log.error("the GPUs cannot be released, since a call hangs inside the driver; stop this process instead")
         return watched
@@ -203,11 +212,13 @@ class Fleet:
         # Without an open NVML there is nothing to let go of.
         if not self.nvml_up and not self.released and not self._stuck:
             self.released = True
+            self.changed.set()
         if self.released:
             log.warning("the GPUs are released: none is collected until SIGUSR2")
         while self._release_wanted.is_set() and not self._stop.is_set():
             self._pause(60.0)
         self.released = False
+        self.changed.set()
 
     def _asleep(self) -> bool:
         """Return whether every GPU is suspended: then NVML is left alone, which would wake them."""
@@ -243,6 +254,7 @@ class Fleet:
             if error.code != self.init_error_code:
                 log.error("%s. Trying again, at least once a minute", advice.sentence(error))
             self.init_error_code = error.code
+            self.changed.set()
             return error
         if self._opened_before:
             self.reinits += 1
@@ -261,12 +273,14 @@ class Fleet:
                 self.tally,
                 self.xids.watch,
                 self.expected.suspended,
+                self.changed.set,
             )
             for index in range(count)
         ]
         for worker in workers:
             worker.start()
         self._workers, self.versions = workers, versions
+        self.changed.set()
         return None
 
     def _watch(self) -> Watched:
@@ -343,6 +357,7 @@ class Fleet:
         if self.xids.close(self._settings.deadline) and all(ended):
             self._stuck.clear()
             self._shut_down()
+            self.changed.set()
             return True
         log.warning("a call hangs inside the driver; NVML is not shut down under it")
         return False

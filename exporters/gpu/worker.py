@@ -72,6 +72,7 @@ class Worker:
         tally: Counts what fails.
         watch_xids: Told of the GPU when it was opened.
         sleeps: Returns whether the GPU at a PCI address is suspended, or None where the kernel does not say.
+        ended: Told whenever a collection has ended.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Worker:
         tally: Tally,
         watch_xids: Callable[[Device], None] = lambda _: None,
         sleeps: Callable[[str], bool | None] = lambda _: None,
+        ended: Callable[[], None] = lambda: None,
     ) -> None:
         self.gpu = str(index)
         self.uuid: str | None = None
@@ -96,6 +98,7 @@ class Worker:
         self._tally = tally
         self._watch_xids = watch_xids
         self._sleeps = sleeps
+        self._ended = ended
         self._notices = Notices(self.gpu)
         self._device: Device | None = None
         self._busy_since: float | None = None
@@ -192,6 +195,7 @@ class Worker:
             self._busy_since = None
         if not self._stop.is_set():
             self._end(outcome)
+            self._ended()
 
     def _collect(self) -> Snapshot:
         if self._device is None:
