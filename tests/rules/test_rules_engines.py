@@ -35,9 +35,9 @@ def recorded(engine: Engine) -> set[str]:
 @by_case
 def test_concepts_have_the_captured_values_and_exactly_the_promised_labels(case: Case, promtool_test):
     expected = [about(*one) for one in expectations(case)]
-    group = f"llm-{ENGINES[case.engine].kind}-{case.engine}"
+    rules = f"{ENGINES[case.engine].kind}-{case.engine}.yml"
     promtool_test(
-        group, {"interval": "15s", "input_series": case.replay().input_series(), "promql_expr_test": expected}
+        rules, {"interval": "15s", "input_series": case.replay().input_series(), "promql_expr_test": expected}
     )
 
 
