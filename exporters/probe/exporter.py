@@ -18,12 +18,12 @@ from exporters.probe.deadline import expire_all
 from exporters.probe.engine_kinds import EngineKinds
 from exporters.probe.families import Families
 from exporters.probe.found import FoundCollector
-from exporters.probe.measured import MeasuredCollector
 from exporters.probe.oneshot import OneShots
 from exporters.probe.pages import TargetsPage
 from exporters.probe.paused import PausedCollector
 from exporters.probe.prober import Prober
 from exporters.probe.reload import ConfigKeeper
+from exporters.probe.rendered import RenderedMetrics
 from exporters.probe.schedule import Schedule
 from inferwatch import __version__
 from inferwatch.config import Config
@@ -65,14 +65,14 @@ class ProbeExporter:
         self._oneshots = OneShots(self._config, self._prober)
         registry = CollectorRegistry()
         prober = self._prober
-        registry.register(MeasuredCollector(prober.records, prober.intervals, prober.inflight))
+        self._rendered = RenderedMetrics(prober.records, prober.intervals, prober.inflight, registry)
         registry.register(FoundCollector(prober.refusals.by_target))
         registry.register(PausedCollector(self._config, prober.spending, prober.manners))
         registry.register(ConfiguredCollector(self._config, self._kinds, self._meter))
         registry.register(_HealthCollector(self.keeper))
         if web is not None:
             registry.register(WebConfigHealth(web, metrics.WEB_CONFIG_RELOAD_SUCCESSFUL))
-        self._server = ExpositionServer("probe-exporter", listen, registry, self._routes(), self._health, web)
+        self._server = ExpositionServer("probe-exporter", listen, self._rendered, self._routes(), self._health, web)
 
     @property
     def address(self) -> str:
@@ -120,6 +120,7 @@ class ProbeExporter:
         self._watched_at = time.monotonic()
         self._meter.tick()
         self._prober.spending.budgets.save()
+        self._rendered.refresh()
         self.keeper.poll()
 
     def _refresh(self) -> None:

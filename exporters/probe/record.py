@@ -64,6 +64,13 @@ class Record:
         """The label of the series; "" until the model is known."""
         return self._model_name
 
+    @property
+    def version(self) -> tuple[object, ...]:
+        """Changes with every change of the series: each is a start, an end, a skip or a name."""
+        with self._lock:
+            series = self._series
+            return self._model_name, series.started, sum(series.outcomes.values()), sum(series.skipped.values())
+
     def name_model(self, model_name: str) -> None:
         """Say which model the series belong to.
 
