@@ -44,11 +44,12 @@ lint: $(VENV)/dev.stamp  ## check style and format
 types: $(VENV)/dev.stamp  ## check types
 	@$(BIN)/mypy
 
-generate: $(VENV)/dev.stamp  ## write rules, dashboards and the metric list again from their code
+generate: $(VENV)/dev.stamp  ## write rules, dashboards and the lists of metrics and engines again from their code
 	@$(BIN)/python -m prometheus.generate
 	@$(BIN)/python -m alerting.generate
 	@$(BIN)/python -m dashboards.generate
 	@$(BIN)/python -m stack.metrics_page
+	@$(BIN)/python -m stack.engines_page
 
 lock: $(VENV)/dev.stamp  ## resolve the lock files anew (needs uv on PATH)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/runtime.txt
