@@ -15,7 +15,7 @@ from stack.check.engine import check_engine
 from stack.check.findings import Finding, Report, fail, ok, warn
 from stack.check.gpus import check_gpu_exporter, check_own_gpus, own_address, serving_on
 from stack.check.reach import reach
-from stack.check.spend import check_spending
+from stack.check.spend import check_fit, check_spending
 from stack.page.figures import plural
 
 EXIT_FINE, EXIT_FAILED, EXIT_CONFIG = 0, 1, 2
@@ -77,7 +77,9 @@ def _file(config: Config) -> list[Finding]:
     if not config.targets:
         return [warn("file", "valid, and lists no target", "add one under targets:, or set INFERWATCH_TARGET_URL")]
     exporters = f" and {plural(len(config.gpu_exporters), 'GPU exporter')}" if config.gpu_exporters else ""
-    return [ok("file", f"valid, with {plural(len(config.targets), 'target')}{exporters}")]
+    found = [ok("file", f"valid, with {plural(len(config.targets), 'target')}{exporters}")]
+    fit = check_fit(config)
+    return [*found, fit] if fit is not None else found
 
 
 def _place(auth: Auth) -> str:
