@@ -18,6 +18,7 @@ from exporters.probe.deadline import expire_all
 from exporters.probe.engine_kinds import EngineKinds
 from exporters.probe.families import Families
 from exporters.probe.found import FoundCollector
+from exporters.probe.lag import MONITOR
 from exporters.probe.oneshot import OneShots
 from exporters.probe.pages import TargetsPage
 from exporters.probe.paused import PausedCollector
@@ -66,7 +67,7 @@ class ProbeExporter:
         registry = CollectorRegistry()
         prober = self._prober
         self._rendered = RenderedMetrics(prober.records, prober.intervals, prober.inflight, registry)
-        registry.register(FoundCollector(prober.refusals.by_target))
+        registry.register(FoundCollector(prober.refusals.by_target, prober.identities.all, MONITOR.histogram))
         registry.register(PausedCollector(self._config, prober.spending, prober.manners))
         registry.register(ConfiguredCollector(self._config, self._kinds, self._meter))
         registry.register(_HealthCollector(self.keeper))
@@ -88,12 +89,14 @@ class ProbeExporter:
         self._schedule = schedule
         schedule.every(WATCH_SECONDS, self._watch)
         schedule.every(REFRESH_SECONDS, self._refresh)
+        MONITOR.start()
         schedule.start()
         self._server.start()
 
     def stop(self) -> None:
         """Start no more probes, interrupt those that run, and answer no more."""
         self._prober.stop()
+        MONITOR.stop()
         if self._schedule is not None:
             self._schedule.stop()
         give_up = time.monotonic() + STOP_WITHIN_SECONDS

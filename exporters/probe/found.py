@@ -1,4 +1,4 @@
-"""The series of what probes found out about a target, made anew at each scrape."""
+"""The series of what probes found out about a target and about this process, made anew at each scrape."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -7,18 +7,29 @@ from prometheus_client.registry import Collector
 
 from exporters.probe import metrics
 from exporters.probe.families import Families
+from exporters.probe.histogram import Histogram
+from exporters.probe.identity import Identity
 from exporters.probe.parameters import REPLACED
 
 
 class FoundCollector(Collector):
-    """Yields which parameters each target refuses.
+    """Yields which parameters each target refuses, who answers, and how late this process is.
 
     Args:
         refused: Returns the names of the parameters by target.
+        identities: Returns who answers, by target and model that was asked for.
+        lag: Returns the lag of this process; None while it is not measured.
     """
 
-    def __init__(self, refused: Callable[[], Mapping[str, frozenset[str]]]) -> None:
+    def __init__(
+        self,
+        refused: Callable[[], Mapping[str, frozenset[str]]],
+        identities: Callable[[], Mapping[tuple[str, str], Identity]],
+        lag: Callable[[], Histogram | None],
+    ) -> None:
         self._refused = refused
+        self._identities = identities
+        self._lag = lag
 
     def collect(self) -> Iterable[Family]:
         """Return one family per metric."""
@@ -27,4 +38,13 @@ class FoundCollector(Collector):
             for parameter in sorted(parameters):
                 labels = {"target": target, "parameter": parameter, "instead": REPLACED[parameter] or "none"}
                 families.add(metrics.PARAM_FALLBACK_INFO, labels, 1)
+        for (target, model_name), identity in self._identities().items():
+            labels = {"target": target, "model_name": model_name}
+            named = {"response_model": identity.names["model"], "fingerprint": identity.names["system_fingerprint"]}
+            if any(named.values()):
+                families.add(metrics.RESPONSE_MODEL_INFO, {**labels, **named}, 1)
+            for field, count in identity.changes.items():
+                families.add(metrics.IDENTITY_CHANGES, {**labels, "field": field}, count)
+        if (lag := self._lag()) is not None:
+            families.add_histogram(metrics.LAG, {}, lag)
         return families.all()

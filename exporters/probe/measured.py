@@ -75,7 +75,8 @@ def _add_last(families: Families, labels: dict[str, str], series: Series) -> Non
         return
     succeeded = last.outcome == "success"
     families.add(metrics.LAST_RUN_TIMESTAMP, labels, series.last_ended_at)
-    families.add(metrics.LAST_SUCCESS, labels, succeeded)
+    # The answer of a tainted probe was good; only its times are not to be trusted.
+    families.add(metrics.LAST_SUCCESS, labels, succeeded or last.outcome == "tainted")
     figures = {
         metrics.LAST_TTFT: last.ttft_seconds,
         metrics.LAST_TPOT: last.tpot_seconds,

@@ -83,7 +83,9 @@ PHASE_COUNT = Metric(
     "How many probes went through a phase of the request.",
     (*PROBE, "phase"),
 )
-LAST_SUCCESS = Metric("llm_probe_last_success", "gauge", "Whether the last probe succeeded (1) or not (0).", PROBE)
+LAST_SUCCESS = Metric(
+    "llm_probe_last_success", "gauge", "Whether the last probe succeeded (1, also when tainted) or not (0).", PROBE
+)
 LAST_TTFT = Metric("llm_probe_last_ttft_seconds", "gauge", "TTFT of the last probe; absent when it failed.", PROBE)
 LAST_TPOT = Metric("llm_probe_last_tpot_seconds", "gauge", "TPOT of the last probe; absent when it has none.", PROBE)
 LAST_E2E = Metric("llm_probe_last_e2e_seconds", "gauge", "E2E latency of the last probe; absent when it failed.", PROBE)
@@ -121,6 +123,18 @@ PARAM_FALLBACK_INFO = Metric(
     "gauge",
     "A parameter that a target refuses and probes send no more, always 1; instead names what they send, or none.",
     ("target", "parameter", "instead"),
+)
+RESPONSE_MODEL_INFO = Metric(
+    "llm_probe_response_model_info",
+    "gauge",
+    "What the last answer of a target called its model and its system_fingerprint, always 1; absent without either.",
+    ("target", "model_name", "response_model", "fingerprint"),
+)
+IDENTITY_CHANGES = Metric(
+    "llm_probe_model_identity_changes_total",
+    "counter",
+    "How often the answers of a target began to name another model or system_fingerprint than those before.",
+    ("target", "model_name", "field"),
 )
 PAUSED = Metric(
     "llm_probe_paused",
@@ -239,6 +253,12 @@ CONFIG_FROM_STATE = Metric(
     "llm_probe_exporter_config_from_state",
     "gauge",
     "Whether the configuration in force is the copy in the state folder (1), as the file itself is broken, or not (0).",
+)
+LAG = Metric(
+    "llm_probe_exporter_lag_seconds",
+    "histogram",
+    "How much too long a sleep of 5 ms took in this process, which is how late its probes may stamp what comes.",
+    buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5),
 )
 INFLIGHT = Metric("llm_probe_exporter_inflight", "gauge", "Probes that run now.")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from exporters.probe.failures import ProbeError
 from exporters.probe.history import History
+from exporters.probe.identity import Identities
 from exporters.probe.manners import Manners
 from exporters.probe.models import served_models
 from exporters.probe.parameters import Refusals
@@ -65,6 +66,7 @@ class Prober:
         manners: Which targets are left alone for a while.
         history: The last probes of each target and scenario.
         refusals: Which parameters targets refuse.
+        identities: What their answers call the model.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time, state_folder: Path | None = None) -> None:
@@ -73,6 +75,7 @@ class Prober:
         self.manners = Manners()
         self.history = History()
         self.refusals = Refusals()
+        self.identities = Identities()
         self._lock = threading.Lock()
         self._plans: dict[Key, Plan] = {}
         self._models: dict[tuple[str, str], str] = {}  # the first model listed, by target's name and URL
@@ -102,7 +105,9 @@ class Prober:
             known = {(target.name, target.url) for target in config.targets if target.model is None}
             self._models = {key: model for key, model in self._models.items() if key in known}
         self.spending.apply(config)
-        self.refusals.forget_all_but({target.name for target in config.targets})
+        names = {target.name for target in config.targets}
+        self.refusals.forget_all_but(names)
+        self.identities.forget_all_but(names)
         self.manners.forget_all_but(set(plans), fresh)
         self.history.forget_all_but(set(plans) - fresh)
         return fresh
@@ -165,6 +170,9 @@ class Prober:
             now = self._clock()
             plan.record.end(result, target.slo, now)
             self.history.add(key, result, now)
+            seen = self.identities.saw(target.name, result.model_name, result.response_model, result.fingerprint)
+            for field in seen:
+                log.warning("target %s: its answers name another %s than before", target.name, field)
         finally:
             self.spending.settle(booking, result)
             with self._lock:

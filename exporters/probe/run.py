@@ -8,6 +8,7 @@ from exporters.probe.checks import failed_check
 from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError
+from exporters.probe.lag import MONITOR, tainted
 from exporters.probe.prompts import case_of
 from exporters.probe.timeline import Answer, Figures, TokenSource, figures, text_of
 from inferwatch.config import Scenario, Target
@@ -37,6 +38,8 @@ class ProbeResult:
         phases: Seconds by metrics.PHASES, only of phases that were reached.
         server_seconds: Seconds by metrics.SERVER_PHASES, as the server measured them itself.
         refused: The parameter that the server refused, which the next probe is to leave out.
+        response_model: What the answer called the model.
+        fingerprint: The answer's system_fingerprint.
         retry_after_seconds: How long a server that refused the probe asked to be left alone.
     """
 
@@ -59,6 +62,8 @@ class ProbeResult:
     retry_after_seconds: float | None = None
     server_seconds: Mapping[str, float] = field(default_factory=dict)
     refused: str | None = None
+    response_model: str | None = None
+    fingerprint: str | None = None
 
 
 def run_probe(
@@ -104,7 +109,7 @@ def run_probe(
             if watch is not None:
                 watch(answer)
             found = figures(answer, scenario.finish_reasons, scenario.min_output_tokens)
-            found = _checked(found, answer, case)
+            found = _tainted(_checked(found, answer, case), answer)
         except ProbeError as error:
             return failed(error, recorder.phases)
         except Exception as error:  # noqa: BLE001 - one odd server must not end the prober
@@ -128,6 +133,8 @@ def run_probe(
         buffered=found.buffered,
         phases=_phases(recorder, found),
         server_seconds=found.server_seconds,
+        response_model=found.response_model,
+        fingerprint=found.fingerprint,
     )
 
 
@@ -137,6 +144,15 @@ def _checked(found: Figures, answer: Answer, case: Case) -> Figures:
         return found
     wrong = failed_check(text_of(answer), case.checks)
     return found if wrong is None else replace(found, outcome="check_failed", detail=wrong)
+
+
+def _tainted(found: Figures, answer: Answer) -> Figures:
+    """Return the figures, with the outcome `tainted` for a success that this process stamped too late."""
+    if found.outcome != "success":
+        return found
+    tokens = [arrival.at for arrival in answer.arrivals if arrival.event.channel is not None]
+    reason = tainted(MONITOR, (answer.sent_at, tokens[0], tokens[-1]), found.ttft_seconds or found.e2e_seconds)
+    return found if reason is None else replace(found, outcome="tainted", detail=reason)
 
 
 def _phases(recorder: Recorder, found: Figures) -> dict[str, float]:

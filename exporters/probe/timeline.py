@@ -75,6 +75,8 @@ class Figures:
     finish_reason: str | None
     buffered: bool
     server_seconds: Mapping[str, float]
+    response_model: str | None
+    fingerprint: str | None
 
 
 def text_of(answer: Answer) -> str:
@@ -111,6 +113,8 @@ def figures(answer: Answer, finish_reasons: Sequence[str], min_output_tokens: in
         finish_reason=_finish_reason(answer),
         buffered=buffered,
         server_seconds=next((a.event.server_seconds for a in reversed(answer.arrivals) if a.event.server_seconds), {}),
+        response_model=next((a.event.model for a in reversed(answer.arrivals) if a.event.model), None),
+        fingerprint=next((a.event.fingerprint for a in reversed(answer.arrivals) if a.event.fingerprint), None),
     )
 
 

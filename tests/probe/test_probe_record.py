@@ -92,6 +92,17 @@ def test_a_failure_is_counted_not_observed_and_takes_the_last_figures_away() -> 
     } & set(shown)
 
 
+def test_a_tainted_probe_succeeded_and_is_not_observed() -> None:
+    record = Record("m")
+    record.start()
+    record.end(replace(GOOD, outcome="tainted", detail="held up"), SLO, 0.0)
+    shown = samples(record)
+    assert shown["llm_probe_requests_total"]["tainted"] == 1
+    assert shown["llm_probe_last_success"] == {"": 1.0}
+    assert shown["llm_probe_ttft_seconds_count"] == shown["llm_probe_slo_good_total"] == {"": 0.0}
+    assert "llm_probe_last_ttft_seconds" not in shown
+
+
 def test_a_buffered_success_has_no_tpot() -> None:
     record = Record("m")
     record.start()

@@ -47,6 +47,8 @@ class StreamEvent:
         error: An identifier of the error that the server reports, "" if it names none; None without an error.
         done: Whether the server says that nothing follows.
         server_seconds: How long the server says that it took, by metrics.SERVER_PHASES.
+        model: What the server calls the model that answers.
+        fingerprint: What names its build or settings, OpenAI's system_fingerprint.
     """
 
     channel: Channel | None = None
@@ -56,6 +58,8 @@ class StreamEvent:
     error: str | None = None
     done: bool = False
     server_seconds: Mapping[str, float] | None = None
+    model: str | None = None
+    fingerprint: str | None = None
 
 
 class Decoder(Protocol):

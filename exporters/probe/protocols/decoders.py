@@ -5,8 +5,10 @@ Each takes a function that reads one JSON object, so that a protocol is its requ
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 from exporters.probe.failures import StreamFormatError
+from exporters.probe.identity import label
 from exporters.probe.ndjson import LineSplitter
 from exporters.probe.protocols.base import StreamEvent, error_identifier
 from exporters.probe.sse import ServerSentEvent, SseSplitter
@@ -106,7 +108,11 @@ def _object(value: object, read: Read, what: str) -> StreamEvent:
     if _is_error(value):
         error = value.get("error")
         return StreamEvent(error=error_identifier(error if isinstance(error, dict) else value))
-    return read(value)
+    found = read(value)
+    # Anthropic names the model inside the message that begins the stream.
+    message = value.get("message")
+    model = value.get("model", message.get("model") if isinstance(message, dict) else None)
+    return replace(found, model=label(model), fingerprint=label(value.get("system_fingerprint")))
 
 
 def _is_error(value: Json) -> bool:

@@ -1,0 +1,53 @@
+"""Which model answers: what the answers call it, and how often that changed."""
+
+import threading
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+FIELDS = ("model", "system_fingerprint")
+LONGEST = 128
+
+
+def label(value: object) -> str | None:
+    """Return a server's name for something if it is short and printable enough for a label, else None."""
+    return value if isinstance(value, str) and 0 < len(value) <= LONGEST and value.isprintable() else None
+
+
+@dataclass
+class Identity:
+    """What the last answer of a target named, "" where it named nothing, and how often each changed."""
+
+    names: dict[str, str] = field(default_factory=lambda: dict.fromkeys(FIELDS, ""))
+    changes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FIELDS, 0))
+
+
+class Identities:
+    """Keeps the identity of each target by its name and the model that was asked for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._identities: dict[tuple[str, str], Identity] = {}
+
+    def saw(self, target: str, model_name: str, model: str | None, fingerprint: str | None) -> list[str]:
+        """Take over what an answer named, if anything; return the fields that changed."""
+        changed = []
+        with self._lock:
+            identity = self._identities.setdefault((target, model_name), Identity())
+            for name, value in zip(FIELDS, (model, fingerprint), strict=True):
+                if value is None or value == identity.names[name]:
+                    continue
+                if identity.names[name]:
+                    identity.changes[name] += 1
+                    changed.append(name)
+                identity.names[name] = value
+        return changed
+
+    def forget_all_but(self, targets: Collection[str]) -> None:
+        """Drop the targets that are configured no more."""
+        with self._lock:
+            self._identities = {key: found for key, found in self._identities.items() if key[0] in targets}
+
+    def all(self) -> Mapping[tuple[str, str], Identity]:
+        """Return a copy by target and model that was asked for."""
+        with self._lock:
+            return {key: Identity(dict(one.names), dict(one.changes)) for key, one in self._identities.items()}

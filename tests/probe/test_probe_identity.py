@@ -1,0 +1,80 @@
+"""Who answers, and whether that changed."""
+
+import json
+
+import pytest
+from hostile import HostileServer
+from hostile_apis import event
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+
+from exporters.probe.found import FoundCollector
+from exporters.probe.identity import Identities, label
+from exporters.probe.prober import Prober
+from exporters.probe.protocols import PROTOCOLS
+from inferwatch.config import parse_config
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("org/model:7b", "org/model:7b"), ("", None), (None, None), ("a\nb", None), ("x" * 129, None)]
+)
+def test_a_name_is_a_short_printable_text(value: object, shown: str | None) -> None:
+    assert label(value) == shown
+
+
+def test_changes_are_counted_by_field() -> None:
+    identities = Identities()
+    assert identities.saw("chat", "m", "model-a", None) == []
+    assert identities.saw("chat", "m", "model-a", "fp1") == []
+    assert identities.saw("chat", "m", None, None) == []
+    assert identities.saw("chat", "m", "model-b", "fp1") == ["model"]
+    assert identities.saw("chat", "m", "model-b", "fp2") == ["system_fingerprint"]
+    assert identities.saw("chat", "other", "model-c", "fp3") == []
+    found = identities.all()["chat", "m"]
+    assert found.names == {"model": "model-b", "system_fingerprint": "fp2"}
+    assert found.changes == {"model": 1, "system_fingerprint": 1}
+    identities.forget_all_but({"else"})
+    assert not identities.all()
+
+
+def page(identities: Identities) -> list[str]:
+    registry = CollectorRegistry()
+    registry.register(FoundCollector(dict, identities.all, lambda: None))
+    return [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
+
+
+def test_one_live_series_names_the_last_answer() -> None:
+    identities = Identities()
+    identities.saw("chat", "m", None, None)
+    assert not [line for line in page(identities) if "info" in line]
+    for name in ("model-a", "model-b"):
+        identities.saw("chat", "m", name, None)
+    shown = page(identities)
+    labels = 'fingerprint="",model_name="m",response_model="model-b",target="chat"'
+    assert [line for line in shown if "info" in line] == [f"llm_probe_response_model_info{{{labels}}} 1.0"]
+    assert 'llm_probe_model_identity_changes_total{field="model",model_name="m",target="chat"} 1.0' in shown
+
+
+@pytest.mark.parametrize(
+    ("api", "data"),
+    [
+        ("openai-chat", b'data: {"model": "served", "system_fingerprint": "fp", "choices": []}\n\n'),
+        ("ollama", b'{"model": "served", "message": {"content": "a"}, "done": false}\n'),
+        ("anthropic", event("message_start", message={"model": "served", "usage": {}})),
+    ],
+)
+def test_each_api_names_the_model(api: str, data: bytes) -> None:
+    (found,) = PROTOCOLS[api].decoder().feed(data)
+    assert (found.model, found.fingerprint) == ("served", "fp" if api == "openai-chat" else None)
+
+
+def test_a_probe_tells_who_answered(hostile: HostileServer) -> None:
+    prober = Prober()
+    url = hostile.base("ollama_good")
+    prober.apply(
+        parse_config(
+            f"targets: [{json.dumps({'name': 'chat', 'url': url, 'api': 'ollama', 'model': 'asked'})}]", "f", {}
+        )
+    )
+    prober.run(("chat", "short"))
+    assert prober.identities.all()["chat", "asked"].names["model"] == "m"
