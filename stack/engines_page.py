@@ -1,5 +1,6 @@
 """`python -m stack.engines_page` writes docs/engines.md from the engine files."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from inferwatch.engines import Engine, load_engines
@@ -110,7 +111,7 @@ def _words(engine: Engine, names: set[str]) -> str:
     return ", ".join(words)
 
 
-def _rows(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
     escaped = ([cell.replace("|", r"\|") for cell in line] for line in lines)
     return "".join(f"| {' | '.join(line)} |\n" for line in escaped)

@@ -27,7 +27,7 @@ from test_rules_engines import CAPTURES, engine_of, recorded
 
 from prometheus.concepts import provided
 
-pytestmark = [pytest.mark.tool("prometheus"), pytest.mark.xdist_group("rules-on-prometheus")]
+pytestmark = pytest.mark.tool("prometheus")
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGAN_SECONDS_AGO = 720
