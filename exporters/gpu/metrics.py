@@ -62,8 +62,8 @@ COLLECTOR_DURATION = Metric(
 DEVICES_EXPECTED = Metric(
     "gpu_exporter_devices_expected",
     "gauge",
-    "How many GPUs there should be, by source: config is --gpu.expected; pci counts those on the PCI bus that are awake "
-    "and not another driver's, and is absent in a container with only some.",
+    "How many GPUs there should be, by source: config is --gpu.expected; pci counts those on the PCI bus that are "
+    "awake and not another driver's, and is absent in a container with only some.",
     ("source",),
 )
 RELEASED = Metric(

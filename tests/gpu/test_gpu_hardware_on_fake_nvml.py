@@ -101,13 +101,21 @@ def test_what_never_changes_is_read_once(exporter: Start, nvml: FakeNvml) -> Non
         assert nvml.calls(f"nvmlDeviceGet{function}", 0) == 1, function
 
 
-def test_instances_come_and_go(exporter: Start, nvml: FakeNvml) -> None:
-    first = {"_0__mig__0": 1, "_0__mig__0__memory_total": 2**34, "_0__mig_gpm__1__2": 80}
+def test_instances_come_and_go(exporter: Start, nvml: FakeNvml, tmp_path: Path) -> None:
+    first = {
+        "_0__mig__0": 1,
+        "_0__mig__0__name": "NVIDIA H200 MIG 1g.18gb",
+        "_0__mig__0__memory_total": 2**34,
+        "_0__mig__0__process__compute__0": "4711:4096",
+        "_0__mig_gpm__1__2": 80,
+    }
     second = {"_0__mig__4": 5, "_0__mig__4__memory_total": 2**33}
     nvml.tell(gpus=1, mig_mode=1, gpm=1, nvmlDeviceGetUtilizationRates=UNSUPPORTED, **first)
-    running = exporter(QUICK, nvml=nvml)
+    running = exporter(QUICK, f"--path.procfs={tmp_path}", nvml=nvml)
     scrape = running.wait_for(lambda s: s.value(hardware.MIG_SM_ACTIVE, 0, gpu_instance="1") == 0.8)
     assert scrape.value(hardware.MIG_MEMORY_TOTAL, 0, gpu_instance="1") == 2**34
+    assert scrape.value(hardware.MIG_INFO, 0, gpu_instance="1", profile="1g.18gb") == 1
+    assert scrape.value(hardware.PROCESS_MEMORY_USED, 0, pid="4711", gpu_instance="1") == 4096
     assert scrape.value(metrics.UTILIZATION, 0) is None
     # The board's power is told once, for the board.
     assert scrape.value(metrics.POWER_USAGE) == 300
@@ -149,3 +157,13 @@ def test_nothing_that_blocks_or_reads_flash_is_polled(exporter: Start, nvml: Fak
     exporter(QUICK, nvml=nvml).wait_for(lambda _: nvml.calls("nvmlDeviceGetPowerUsage", 0) > 3)
     assert nvml.calls("nvmlDeviceGetPcieThroughput", 0) == 0
     assert nvml.calls("nvmlDeviceValidateInforom", 0) == 0
+
+
+def test_scrapes_ask_the_gpu_nothing(exporter: Start, nvml: FakeNvml) -> None:
+    nvml.tell(gpus=1)
+    running = exporter("--gpu.interval=1h", "--gpu.sampler-hz=0", nvml=nvml)
+    running.wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    before = nvml.calls("nvmlDeviceGetPowerUsage", 0), nvml.calls("nvmlDeviceGetFieldValues", 0)
+    for _ in range(5):
+        running.scrape()
+    assert before == (nvml.calls("nvmlDeviceGetPowerUsage", 0), nvml.calls("nvmlDeviceGetFieldValues", 0))

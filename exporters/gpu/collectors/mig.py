@@ -27,7 +27,10 @@ def collect(gpu: Collection) -> None:
     instances = gpu.ask(gpu.device.mig_instances) or []
     for one in instances:
         gpu.add(hardware.MIG_INFO, 1, str(one.gpu_instance), str(one.compute_instance), one.uuid, one.profile)
-    for one in {one.gpu_instance: one for one in reversed(instances)}.values():
+    first: dict[int, MigInstance] = {}
+    for one in instances:
+        first.setdefault(one.gpu_instance, one)
+    for one in first.values():
         _memory(gpu, one)
         found = gpu.ask(partial(gpu.device.mig_activity, one.gpu_instance)) or {}
         for name, metric in SHARES.items():

@@ -1,5 +1,6 @@
 """How an NVML function is called, and what its return codes mean to the exporter."""
 
+import ctypes
 import time
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
@@ -77,6 +78,11 @@ def check(function: str, code: int) -> None:
     """Raise the error that this return code is, unless it is `NVML_SUCCESS`."""
     if code != pynvml.NVML_SUCCESS:
         raise error(function, code)
+
+
+def address(handle: Any) -> int | None:
+    """Return what tells one handle from another; ctypes makes a new object for each call."""
+    return ctypes.cast(handle, ctypes.c_void_p).value
 
 
 class Caller:

@@ -47,7 +47,7 @@ class NvmlDevice(Device):
         self.driver_version = driver_version
         self._ask = Caller(handle)
         self._gpm = gpm or Gpm()
-        self._instances: frozenset[str] = frozenset()
+        self._instances = mig.Instances(self._ask)
         self._gpm.forget()
 
     @property
@@ -163,19 +163,18 @@ class NvmlDevice(Device):
 
     def mig_instances(self) -> list[MigInstance]:
         """Return the instances of a GPU that is in MIG mode; none when it is not in it."""
-        found = mig.instances(self._ask) if mig.enabled(self._ask) else []
-        names = frozenset(instance.uuid for instance in found)
-        if names != self._instances:
+        before = self._instances.names
+        found = self._instances.describe()
+        if self._instances.names != before:
             # The ids of instances are used again, and a sample of the one before is none of this one.
             self._gpm.forget()
-            self._instances = names
         return found
 
     def processes(self, kind: ProcessKind) -> list[Process]:
         """Return the processes of this kind, in MIG mode those of every instance."""
-        if not mig.enabled(self._ask):
+        if not self._instances.enabled():
             return processes.running(self._ask, kind)
-        return [one for handle in mig.handles(self._ask) for one in processes.running(Caller(handle), kind)]
+        return [one for caller in self._instances.callers() for one in processes.running(caller, kind)]
 
     def fan_speeds(self) -> list[int]:
         """Return how fast each fan should turn, in percent of the highest speed."""
