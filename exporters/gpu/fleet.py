@@ -15,6 +15,7 @@ from exporters.gpu.expected import Expected
 from exporters.gpu.integrator import ReasonIntegrator
 from exporters.gpu.last_resort import LastResort
 from exporters.gpu.report import GpuReport, Vanished
+from exporters.gpu.sampler import ReasonSampler
 from exporters.gpu.tally import Tally
 from exporters.gpu.watchdog import End, end_process
 from exporters.gpu.worker import Settings, Worker
@@ -65,6 +66,7 @@ class Fleet:
         self._workers: list[Worker] = []
         self._vanished = Vanished()
         self._integrators: dict[str, ReasonIntegrator] = {}
+        self._sampler = ReasonSampler(0, self._integrators)
         self._stuck: set[str] = set()
         self._opened_before = False
         self._last_resort = LastResort(end)
@@ -108,6 +110,8 @@ class Fleet:
         """Return what is wrong with the exporter itself, or None; a lost GPU or driver is not the exporter's fault."""
         if not self._thread.is_alive():
             return "the collection loop has ended; restart the exporter, its log says why"
+        if self._sampler.died():
+            return "the sampling of the GPUs has ended; restart the exporter, its log says why"
         dead = [worker.gpu for worker in self._workers if worker.died()]
         if dead:
             return f"the collection of GPU {', '.join(dead)} has ended; restart the exporter, its log says why"
@@ -264,13 +268,15 @@ class Fleet:
             "%s %d GPU(s), driver %s", "simulating" if self.simulated else "collecting", count, versions.driver or "?"
         )
         self.xids.open()
+        self._sampler = ReasonSampler(self._settings.sampler_hertz, self._integrators)
+        self._sampler.start()
         workers = [
             Worker(
                 index,
                 self._driver,
                 self._settings,
-                self._integrators,
                 self.tally,
+                self._sampler.sample,
                 self.xids.watch,
                 self.expected.suspended,
                 self.changed.set,
@@ -295,6 +301,7 @@ class Fleet:
             up = any(worker.fresh(now) for worker in self._workers)
             ever_up = ever_up or up
             self._tell_stuck(now)
+            self._sampler.relieve(now)
             if now - recounted > RECOUNT_SECONDS and not self._stuck:
                 recounted = now
                 if self._changed(bus):
@@ -352,8 +359,10 @@ class Fleet:
         self.versions = None
         for worker in workers:
             worker.stop()
+        self._sampler.stop()
         until = time.monotonic() + self._settings.deadline
         ended = [worker.join(max(until - time.monotonic(), 0.0)) for worker in workers]
+        ended.append(self._sampler.join(max(until - time.monotonic(), 0.0)))
         if self.xids.close(self._settings.deadline) and all(ended):
             self._stuck.clear()
             self._shut_down()

@@ -1,12 +1,14 @@
-"""The thread that looks at one GPU's clock-event reasons many times a second.
+"""The thread that looks at every GPU's clock-event reasons many times a second.
 
-A scrape sees the state at one instant: a slowdown of 300 ms is in a 15 s scrape with a chance of 2 %. Reading the
-mask takes microseconds, so it is read at 10 Hz and integrated.
+A scrape sees the state at one instant: a slowdown of 300 ms is in a 15 s scrape with a chance of 2 %. Reading the mask
+takes microseconds, so it is read at 10 Hz and integrated. One thread reads all GPUs, since waking a thread costs more
+than reading. A call that hangs would stop it for all of them: then another thread goes on without that GPU.
 """
 
 import logging
 import threading
 import time
+from typing import NamedTuple
 
 from exporters.gpu import reasons
 from exporters.gpu.collection import Notices
@@ -18,78 +20,148 @@ log = logging.getLogger(__name__)
 
 # A sampler that comes late by more than this many periods counts only so many.
 GAP_PERIODS = 5
+# A call that takes longer hangs: it should take microseconds.
+HANGS_SECONDS = 0.5
+
+
+class _Call(NamedTuple):
+    """The call that the sampling thread is in."""
+
+    gpu: str
+    device: Device
+    since: float
 
 
 class ReasonSampler:
-    """Samples the device that it is given into that GPU's integrator.
+    """Samples the devices that it is given into their GPUs' integrators.
 
     Args:
-        gpu: The index, for log lines and the thread's name.
-        hertz: Samples a second.
+        hertz: Samples of each GPU a second; 0 takes none.
         integrators: By uuid; they outlive this sampler, so that the counters go on after NVML was initialised again.
     """
 
-    def __init__(self, gpu: str, hertz: float, integrators: dict[str, ReasonIntegrator]) -> None:
-        self._gpu = gpu
-        self._notices = Notices(gpu)
-        self._period = 1 / hertz
+    def __init__(self, hertz: float, integrators: dict[str, ReasonIntegrator]) -> None:
+        self._period = 1 / hertz if hertz > 0 else None
         self._integrators = integrators
-        self._device: Device | None = None
-        self._stop = threading.Event()
+        self._notices: dict[str, Notices] = {}
+        self._devices: dict[str, Device] = {}
+        self._known: dict[str, tuple[Device, ReasonIntegrator]] = {}
+        self._lock = threading.Lock()
         self._given = threading.Event()
-        self.thread = threading.Thread(target=self._run, name=f"sampler-{gpu}", daemon=True)
+        self._stop = threading.Event()
+        self._call: _Call | None = None
+        self._left_behind: list[threading.Thread] = []
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to sample."""
+        if self._period is not None:
+            self._thread = threading.Thread(target=self._run, args=(self._period,), name="sampler", daemon=True)
+            self._thread.start()
 
     def stop(self) -> None:
-        """Ask the thread to end; it does so when the call that it is in returns."""
+        """Ask the threads to end; they do so when the call that they are in returns."""
         self._stop.set()
         self._given.set()
 
-    def sample_from(self, device: Device | None) -> None:
-        """Sample this device from now on, or none."""
-        if device is not self._device:
-            self._device = device
-            self._given.set()
+    def join(self, timeout: float) -> bool:
+        """Wait for the threads to end and return whether they did."""
+        until = time.monotonic() + timeout
+        threads = [thread for thread in (*self._left_behind, self._thread) if thread is not None]
+        for thread in threads:
+            thread.join(max(until - time.monotonic(), 0.0))
+        return not any(thread.is_alive() for thread in threads)
 
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            device = self._device
+    def died(self) -> bool:
+        """Return whether the sampling thread ended that nobody asked to end."""
+        return self._thread is not None and not self._stop.is_set() and not self._thread.is_alive()
+
+    def sample(self, gpu: str, device: Device | None) -> None:
+        """Sample this device of this GPU from now on, or none; called at the end of each of its collections."""
+        if self._period is None or self._devices.get(gpu) is device:
+            return
+        with self._lock:
             if device is None:
+                self._drop(gpu)
+            else:
+                self._devices[gpu] = device
+        self._given.set()
+
+    def relieve(self, now: float) -> None:
+        """Go on with another thread if this one hangs in a call, without the GPU that it asks."""
+        call = self._call
+        if call is None or now - call.since < HANGS_SECONDS or self._thread is None or self._stop.is_set():
+            return
+        with self._lock:
+            if self._call is not call:
+                return
+            log.warning("GPU %s is not sampled: a call hangs inside the driver; the other GPUs go on", call.gpu)
+            self._drop(call.gpu)
+            self._call = None
+            self._left_behind = [thread for thread in (*self._left_behind, self._thread) if thread.is_alive()]
+            self.start()
+
+    def _run(self, period: float) -> None:
+        mine = threading.current_thread()
+        due = time.monotonic()
+        while not self._stop.is_set():
+            if not self._devices:
                 self._given.wait()
                 self._given.clear()
-            else:
-                self._sample(device)
-
-    def _sample(self, device: Device) -> None:
-        """Sample this device until another is given, it fails, or the exporter stops."""
-        try:
-            integrator = self._integrator(device)
-            try:
-                self._integrate(device, integrator)
-            finally:
-                integrator.interrupt()
-        except (UnsupportedError, PermissionDeniedError) as error:
-            self._notices.warn("reasons", f"its clock-event reasons are not sampled: {error}")
-        except DriverError as error:
-            log.debug("GPU %s is not sampled until its next good collection: %s", self._gpu, error)
-        if self._device is device:
-            self._device = None
-
-    def _integrate(self, device: Device, integrator: ReasonIntegrator) -> None:
-        due = time.monotonic()
-        while True:
-            mask = device.clocks_event_reasons()
+                due = time.monotonic()
+                continue
+            for gpu, device in list(self._devices.items()):
+                self._sample_one(gpu, device, period)
+                if self._thread is not mine:
+                    return
             now = time.monotonic()
-            # The call may have hung for long, and this GPU be somebody else's by now.
-            if self._stop.is_set() or self._device is not device:
-                return
-            integrator.observe(mask, now)
-            due = due + self._period if now < due + self._period else now + self._period
+            due = due + period if now < due + period else now + period
             self._stop.wait(due - now)
 
-    def _integrator(self, device: Device) -> ReasonIntegrator:
+    def _sample_one(self, gpu: str, device: Device, period: float) -> None:
+        call = self._call = _Call(gpu, device, time.monotonic())
+        try:
+            integrator = self._integrator(gpu, device, period)
+            mask = device.clocks_event_reasons()
+        except (UnsupportedError, PermissionDeniedError) as error:
+            self._notices.setdefault(gpu, Notices(gpu)).warn(
+                "reasons", f"its clock-event reasons are not sampled: {error}"
+            )
+            self._fail(call)
+            return
+        except DriverError as error:
+            log.debug("GPU %s is not sampled until its next good collection: %s", gpu, error)
+            self._fail(call)
+            return
+        with self._lock:
+            # The call may have hung for long, and this GPU be somebody else's by now.
+            if self._call is call:
+                self._call = None
+                if self._devices.get(gpu) is device and not self._stop.is_set():
+                    integrator.observe(mask, time.monotonic())
+
+    def _fail(self, call: _Call) -> None:
+        with self._lock:
+            if self._call is call:
+                self._call = None
+                if self._devices.get(call.gpu) is call.device:
+                    self._drop(call.gpu)
+
+    def _drop(self, gpu: str) -> None:
+        """Sample this GPU no more: the time until it is sampled again is not counted. Called with the lock held."""
+        self._devices.pop(gpu, None)
+        known = self._known.pop(gpu, None)
+        if known is not None:
+            known[1].interrupt()
+
+    def _integrator(self, gpu: str, device: Device, period: float) -> ReasonIntegrator:
+        known = self._known.get(gpu)
+        if known is not None and known[0] is device:
+            return known[1]
         try:
             supported = device.supported_clocks_event_reasons()
         except (UnsupportedError, PermissionDeniedError):
             supported = reasons.COMMON
-        fresh = ReasonIntegrator(supported, GAP_PERIODS * self._period)
-        return self._integrators.setdefault(device.uuid, fresh)
+        integrator = self._integrators.setdefault(device.uuid, ReasonIntegrator(supported, GAP_PERIODS * period))
+        self._known[gpu] = device, integrator
+        return integrator

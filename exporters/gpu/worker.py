@@ -11,8 +11,6 @@ from pathlib import Path
 from exporters.gpu.collection import Collect, Collection, Notices, Snapshot
 from exporters.gpu.driver import Device, Driver
 from exporters.gpu.errors import DriverError, PermissionDeniedError, TransientError, UnsupportedError
-from exporters.gpu.integrator import ReasonIntegrator
-from exporters.gpu.sampler import ReasonSampler
 from exporters.gpu.tally import Tally
 
 log = logging.getLogger(__name__)
@@ -62,14 +60,14 @@ class Outcome:
 
 
 class Worker:
-    """Collects the GPU at one index at an interval, and has its clock-event reasons sampled.
+    """Collects the GPU at one index at an interval, and says which device of it to sample.
 
     Args:
         index: NVML's.
         driver: Opens it.
         settings: How to collect.
-        integrators: What the samples are added to, by uuid.
         tally: Counts what fails.
+        sample: Told after each collection which device of this GPU is to be sampled from now on, if any.
         watch_xids: Told of the GPU when it was opened.
         sleeps: Returns whether the GPU at a PCI address is suspended, or None where the kernel does not say.
         ended: Told whenever a collection has ended.
@@ -80,8 +78,8 @@ class Worker:
         index: int,
         driver: Driver,
         settings: Settings,
-        integrators: dict[str, ReasonIntegrator],
         tally: Tally,
+        sample: Callable[[str, Device | None], None] = lambda _, __: None,
         watch_xids: Callable[[Device], None] = lambda _: None,
         sleeps: Callable[[str], bool | None] = lambda _: None,
         ended: Callable[[], None] = lambda: None,
@@ -104,32 +102,24 @@ class Worker:
         self._busy_since: float | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"gpu-{index}", daemon=True)
-        self._sampler = (
-            ReasonSampler(self.gpu, settings.sampler_hertz, integrators) if settings.sampler_hertz > 0 else None
-        )
+        self._sample = sample
 
     def start(self) -> None:
         """Begin to collect."""
         self._thread.start()
-        if self._sampler:
-            self._sampler.thread.start()
 
     def stop(self) -> None:
-        """Ask the threads to end; they do so when the call that they are in returns."""
+        """Ask the thread to end; it does so when the call that it is in returns."""
         self._stop.set()
-        if self._sampler:
-            self._sampler.stop()
 
     def join(self, timeout: float) -> bool:
-        """Wait for the threads to end and return whether they did."""
-        until = time.monotonic() + timeout
-        for thread in self._threads():
-            thread.join(max(until - time.monotonic(), 0.0))
-        return not any(thread.is_alive() for thread in self._threads())
+        """Wait for the thread to end and return whether it did."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
 
     def died(self) -> bool:
-        """Return whether a thread ended that nobody asked to end."""
-        return not self._stop.is_set() and not all(thread.is_alive() for thread in self._threads())
+        """Return whether the thread ended that nobody asked to end."""
+        return not self._stop.is_set() and not self._thread.is_alive()
 
     def stuck_for(self, now: float) -> float:
         """Return for how many seconds a collection has been past its deadline; 0 when none is."""
@@ -161,9 +151,6 @@ class Worker:
             ends.append(since + self._settings.deadline)
         ahead = [end for end in ends if end > now]
         return min(ahead) if ahead else None
-
-    def _threads(self) -> list[threading.Thread]:
-        return [self._thread, self._sampler.thread] if self._sampler else [self._thread]
 
     def _run(self) -> None:
         due = time.monotonic()
@@ -227,8 +214,7 @@ class Worker:
             self.last_success = time.time()
             if before and before.snapshot is None and not before.suspended:
                 log.info("GPU %s (%s) answers again", self.gpu, self.uuid)
-        if self._sampler:
-            self._sampler.sample_from(None if outcome.suspended else self._device)
+        self._sample(self.gpu, None if outcome.suspended else self._device)
 
     def _tell_failure(self, before: Outcome | None, error: DriverError | None) -> None:
         if error is None:

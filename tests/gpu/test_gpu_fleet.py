@@ -121,7 +121,7 @@ def test_a_wedged_gpu_delays_no_other(start: Start, caplog: pytest.LogCaptureFix
 def test_a_collection_that_is_too_old_is_not_served() -> None:
     settings = Settings(ALL_COLLECTORS, interval=5, deadline=5, sampler_hertz=0)
     fleet = Fleet(FakeDriver(), settings)
-    worker = Worker(0, FakeDriver(FakeDevice(0)), settings, {}, fleet.tally)
+    worker = Worker(0, FakeDriver(FakeDevice(0)), settings, fleet.tally)
     worker.start()
     wait_until(lambda: worker.outcome is not None)
     worker.stop()
