@@ -142,7 +142,7 @@ def test_debug_explains_failures(hostile: HostileServer, name: str, part: str) -
     [
         ({"target": ""}, "target= must be a target of the configuration (chat)"),
         ({"target": "http://169.254.169.254/"}, "target= must be a target"),
-        ({"scenario": "none"}, "scenario= must be one of other, short"),
+        ({"scenario": "none"}, "scenario= must be one of canary, canary-long, other, short"),
     ],
 )
 def test_what_is_not_configured_is_not_probed(hostile: HostileServer, query: dict[str, str], part: str) -> None:
