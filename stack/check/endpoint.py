@@ -1,9 +1,10 @@
-"""The API of a target: does it answer `/models`, does it take the key, does it serve the model?"""
+"""The API of a target: does it list its models, does it take the key, does it serve the model?"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from exporters.probe.failures import ProbeError
+from exporters.probe.protocols import PROTOCOLS
 from inferwatch.config import Target
 from stack.check.findings import Finding, fail, ok, warn
 from stack.check.http import Answer, get
@@ -16,7 +17,7 @@ JSON = {"Accept": "application/json"}
 
 @dataclass(frozen=True)
 class Served:
-    """What `/models` lists: ids in the server's order, and who it says owns them (llama.cpp names itself there)."""
+    """What the server lists: ids in the server's order, and who it says owns them (llama.cpp names itself there)."""
 
     ids: tuple[str, ...]
     owners: frozenset[str]
@@ -25,25 +26,35 @@ class Served:
 def check_endpoint(target: Target, headers: Mapping[str, str]) -> list[Finding]:
     """Ask for the models and judge the answer; the server is known to accept connections."""
     try:
-        answer = get(f"{target.url}/models", {**JSON, **headers})
+        answer = get(_list_url(target), {**_plain(target), **headers})
     except ProbeError as error:
         return [_no_answer(target, error)]
     served = _served(answer) if answer.status == 200 else None
     if served is None:
         return [_unfit(target, headers, answer)]
-    return [_access(target, headers), ok("api", f"{target.url}/models answers"), _model(target, served)]
+    return [_access(target, headers), ok("api", f"{_list_url(target)} answers"), _model(target, served)]
+
+
+def _list_url(target: Target) -> str:
+    return target.url + PROTOCOLS[target.api].models_path
+
+
+def _plain(target: Target) -> dict[str, str]:
+    """Return the headers of a request without a key."""
+    return {**JSON, **PROTOCOLS[target.api].headers}
 
 
 def _access(target: Target, headers: Mapping[str, str]) -> Finding:
     """Say what the answer means for the key: some servers guard everything but their list of models."""
     if not headers:
-        return ok("auth", "/models asks for no key")
+        return ok("auth", f"{PROTOCOLS[target.api].models_path} asks for no key")
     try:
-        public = get(f"{target.url}/models", JSON).status == 200
+        public = get(_list_url(target), _plain(target)).status == 200
     except ProbeError:
         public = False
     if public:
-        text = "/models answers without a key too, so that only a probe tells whether the key is right"
+        path = PROTOCOLS[target.api].models_path
+        text = f"{path} answers without a key too, so that only a probe tells whether the key is right"
         return ok("auth", text, f"inferwatch probe {target.name}")
     return ok("auth", "the server takes the key")
 
@@ -51,11 +62,13 @@ def _access(target: Target, headers: Mapping[str, str]) -> Finding:
 def _served(answer: Answer) -> Served | None:
     """Return what a model list holds, or None where the answer is none."""
     data = answer.json
-    entries = data.get("data") if isinstance(data, dict) else None
+    # OpenAI and Anthropic list ids under data, Ollama names under models.
+    held, key = ("data", "id") if isinstance(data, dict) and "data" in data else ("models", "name")
+    entries = data.get(held) if isinstance(data, dict) else None
     if not isinstance(entries, list):
         return None
-    named = [one for one in entries if isinstance(one, dict) and isinstance(one.get("id"), str)]
-    return Served(tuple(one["id"] for one in named), frozenset(str(one.get("owned_by")) for one in named))
+    named = [one for one in entries if isinstance(one, dict) and isinstance(one.get(key), str)]
+    return Served(tuple(one[key] for one in named), frozenset(str(one.get("owned_by")) for one in named))
 
 
 def _no_answer(target: Target, error: ProbeError) -> Finding:
@@ -87,13 +100,13 @@ def _unfit(target: Target, headers: Mapping[str, str], answer: Answer) -> Findin
     if versioned:
         return fail("api", f"{target.url} is not the API, {versioned} is", f"write url: {versioned}")
     if answer.is_page:
-        return fail("api", f"{target.url}/models answers {status} with a web page", "write the address of the API")
+        return fail("api", f"{_list_url(target)} answers {status} with a web page", "write the address of the API")
     return _no_list(target, status)
 
 
 def _with_version(target: Target, headers: Mapping[str, str]) -> str:
     """Return the URL with /v1, if that lists models and is not what is configured."""
-    if target.url.endswith("/v1"):
+    if target.url.endswith("/v1") or not target.api.startswith("openai"):
         return ""
     url = f"{target.url}/v1"
     try:
@@ -106,7 +119,7 @@ def _with_version(target: Target, headers: Mapping[str, str]) -> str:
 
 
 def _no_list(target: Target, status: int) -> Finding:
-    text = f"{target.url}/models answers {status} with no list of models"
+    text = f"{_list_url(target)} answers {status} with no list of models"
     if target.model is None:
         return fail("api", text, "check url:, or write model: if this server lists none")
     return warn("api", text, f"try it: inferwatch probe {target.name}")

@@ -90,3 +90,13 @@ def test_models(served: tuple[int, str, str], model: str, level: str, text: str)
     with serving(Server({"/v1/models": served})) as server:
         finding = one(found(server, model), "model")
     assert (finding.level, text in finding.text) == (level, True), finding
+
+
+def test_the_lists_of_other_apis() -> None:
+    tags = '{"models": [{"name": "m:7b"}]}'
+    with serving(Server({"/api/tags": (200, JSON, tags), "/v1/models": models("m")})) as server:
+        ollama = found(server, "api: ollama", path="")
+        anthropic = found(server, "api: anthropic", path="")
+    assert one(ollama, "api").text.endswith("/api/tags answers")
+    assert one(anthropic, "api").text.endswith("/v1/models answers")
+    assert one(ollama, "model").level == one(anthropic, "model").level == "ok"
