@@ -4,9 +4,11 @@ A field id has a meaning only from some driver branch on; before that it may hav
 the nvidia-ml-py release that first has the id with this meaning.
 """
 
+import ctypes
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pynvml
@@ -26,12 +28,14 @@ class Ask:
         arguments: What follows the handle.
         part: Which part of its answer, by attribute or position; None takes it whole.
         fixed: Whether it never changes, so that it is asked for once.
+        places: For how many numbers it is given room; pynvml's own room for these is shared by all threads.
     """
 
     function: str
     arguments: tuple[Any, ...] = ()
     part: str | int | None = None
     fixed: bool = False
+    places: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ SOURCES: Mapping[Reading, Ask | FieldOf] = {
     "ecc_mode_pending": Ask("nvmlDeviceGetEccMode", part=1),
     "mig_mode": Ask("nvmlDeviceGetMigMode", part=0),
     "mig_mode_pending": Ask("nvmlDeviceGetMigMode", part=1),
-    "gsp_mode": Ask("nvmlDeviceGetGspFirmwareMode", part=0),
+    "gsp_mode": Ask("nvmlDeviceGetGspFirmwareMode", part=0, places=2),
     "compute_mode": Ask("nvmlDeviceGetComputeMode"),
     "performance_state": Ask("nvmlDeviceGetPerformanceState"),
     "encoder_percent": Ask("nvmlDeviceGetEncoderUtilization", part=0),
@@ -126,12 +130,17 @@ def read(caller: Caller, driver_version: str, reading: Reading) -> int:
             raise UnsupportedError(f"field {source.field.id}", pynvml.NVML_ERROR_NOT_SUPPORTED, "not_supported")
         field = source.field
         return caller.once(field, lambda: read_one(caller, field)) if source.fixed else read_one(caller, field)
-    ask = source
-    answer = (
-        caller.once((ask.function, *ask.arguments), lambda: caller(ask.function, *ask.arguments))
-        if ask.fixed
-        else caller(ask.function, *ask.arguments)
-    )
+    return _part(source, _answer(caller, source))
+
+
+def _answer(caller: Caller, ask: Ask) -> Any:
+    key = (ask.function, *ask.arguments)
+    room = [ctypes.c_uint() for _ in range(ask.places)]
+    call = partial(caller, ask.function, *ask.arguments, *room, key=key)
+    return caller.once(key, call) if ask.fixed else call()
+
+
+def _part(ask: Ask, answer: Any) -> int:
     if isinstance(ask.part, str):
         return int(getattr(answer, ask.part))
     return int(answer if ask.part is None else answer[ask.part])
