@@ -113,6 +113,7 @@ class ProbeExporter:
     def _apply(self, config: Config) -> None:
         fresh = self._prober.apply(config)
         self._meter.apply(config)
+        MONITOR.tolerated_seconds = config.prober.max_lag
         if self._schedule is None:
             return
         self._schedule.apply(self._prober.intervals(), fresh)

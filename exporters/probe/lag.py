@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 from exporters.probe import metrics
 from exporters.probe.histogram import Histogram
+from inferwatch.config.model import Prober
 
 STEP_SECONDS = 0.005
 # Shorter moments are not remembered; they are counted in the histogram.
 NOTABLE_SECONDS = 0.005
-# A moment counts if it is longer than this and than this share of TTFT. Below a tenth the buckets cannot tell anyway.
-TOLERATED_SECONDS = 0.02
+# A moment counts if it is longer than `prober.max_lag`, and than this share of TTFT: the buckets cannot tell less.
 TOLERATED_SHARE = 0.1
 # Remembered moments; at the least 5 ms each, 8192 of them are 40 s of nothing else.
 _REMEMBERED = 8192
@@ -24,6 +24,9 @@ _REMEMBERED = 8192
 
 class LagMonitor:
     """Measures the lag of this process in a thread of its own.
+
+    Attributes:
+        tolerated_seconds: How long a probe may be held up at one of its stamps; `prober.max_lag`.
 
     Args:
         clock: Returns the seconds that probes are stamped with.
@@ -33,6 +36,7 @@ class LagMonitor:
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, sleep: Callable[[float], None] = time.sleep
     ) -> None:
+        self.tolerated_seconds = Prober().max_lag
         self._clock = clock
         self._sleep = sleep
         self._histogram = Histogram.empty(metrics.LAG.buckets)
@@ -93,6 +97,6 @@ def tainted(monitor: LagMonitor, stamps: tuple[float, ...], first_token_seconds:
         first_token_seconds: TTFT, or E2E where that is undefined.
     """
     worst = max(monitor.held_up(at) for at in stamps)
-    if worst <= max(TOLERATED_SECONDS, TOLERATED_SHARE * (first_token_seconds or 0.0)):
+    if worst <= max(monitor.tolerated_seconds, TOLERATED_SHARE * (first_token_seconds or 0.0)):
         return None
     return f"this prober was held up for {worst * 1e3:.0f} ms, so the times are not the server's; give it more CPU"

@@ -256,6 +256,7 @@ class Prober(Strict):
     """Limits of the probe exporter as a whole."""
 
     max_concurrent: int = Field(default=16, gt=0, le=256)
+    max_lag: Timeout = 0.02
 
 
 class Config(Strict):

@@ -85,6 +85,8 @@ def test_a_probe_is_tainted_by_what_its_times_cannot_bear(
     monitor, _, ended = held_up_once(clock, late)
     assert (tainted(monitor, (0.0, ended, 999.0), first_token) is not None) == is_tainted
     assert tainted(monitor, (0.0, ended + 1, 999.0), first_token) is None
+    monitor.tolerated_seconds = 1.0
+    assert tainted(monitor, (0.0, ended, 999.0), first_token) is None
 
 
 @pytest.fixture
