@@ -172,8 +172,8 @@ TARGET_INFO = Metric(
 TARGET_ENGINE_INFO = Metric(
     "llm_target_engine_info",
     "gauge",
-    "Which engine is at an address of a target, always 1; by says how that is known: configuration, or recognised by "
-    "its metrics, its list of models, its info pages or its headers. Absent while it is not recognised.",
+    "Which engine is at an address of a target, always 1; absent while unknown. "
+    "by: configuration, metrics, models, info or headers.",
     ("target", "address", "inference_engine", "by"),
 )
 TARGET_METRICS_CONFIGURED = Metric(
