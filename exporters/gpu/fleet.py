@@ -69,6 +69,8 @@ class Fleet:
         self._sampler = ReasonSampler(0, self._integrators)
         self._stuck: set[str] = set()
         self._opened_before = False
+        # Whether NVML is open, or could not be shut down beneath a call that hangs.
+        self._held = False
         self._last_resort = LastResort(end)
         self._in_driver: tuple[str, float] | None = None
         self._stop = threading.Event()
@@ -214,7 +216,7 @@ class Fleet:
 
     def _stay_released(self) -> None:
         # Without an open NVML there is nothing to let go of.
-        if not self.nvml_up and not self.released and not self._stuck:
+        if not self._held:
             self.released = True
             self.changed.set()
         if self.released:
@@ -262,7 +264,7 @@ class Fleet:
             return error
         if self._opened_before:
             self.reinits += 1
-        self._opened_before = True
+        self._opened_before = self._held = True
         self.init_error_code = 0
         log.info(
             "%s %d GPU(s), driver %s", "simulating" if self.simulated else "collecting", count, versions.driver or "?"
@@ -366,6 +368,7 @@ class Fleet:
         if self.xids.close(self._settings.deadline) and all(ended):
             self._stuck.clear()
             self._shut_down()
+            self._held = False
             self.changed.set()
             return True
         log.warning("a call hangs inside the driver; NVML is not shut down under it")
