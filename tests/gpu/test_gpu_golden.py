@@ -57,7 +57,7 @@ def make_proc(folder: Path) -> Path:
 
 
 def scrape_of(profile: str, start: Start, nvml: FakeNvml, folder: Path, *flags: str, more: str = "") -> Scrape:
-    """Return what the exporter shows of a GPU once every collector had two collections."""
+    """Return what the exporter shows of a GPU once every collector has shown what it can."""
     nvml.copy((PROFILES / f"{profile}.control").read_text() + more)
     add_gpu(folder / "sys", "0000:0f:00.0")
     proc = make_proc(folder / "proc")
@@ -71,7 +71,17 @@ def scrape_of(profile: str, start: Start, nvml: FakeNvml, folder: Path, *flags: 
         nvml=nvml,
     )
     running.wait_for(lambda _: nvml.calls("nvmlDeviceGetPowerUsage", 0) > 3)
-    return running.wait_for(lambda s: s.value(metrics.CLOCKS_EVENT_EPISODES, 0, reason="gpu_idle") is not None)
+    return running.wait_for(settled)
+
+
+def settled(scrape: Scrape) -> bool:
+    """Return whether what needs two looks has had them: the sampler, and GPM on the GPU and on each instance."""
+    if scrape.value(metrics.CLOCKS_EVENT_EPISODES, 0, reason="gpu_idle") is None:
+        return False
+    if scrape.value(hardware.CAPABILITY, 0, feature="activity") == 1 and scrape.value(hardware.SM_ACTIVE, 0) is None:
+        return False
+    names = [name for name, _ in scrape.samples]
+    return names.count(hardware.MIG_SM_ACTIVE.name) == names.count(hardware.MIG_INFO.name)
 
 
 def steady(text: str) -> str:

@@ -166,8 +166,7 @@ class NvmlDevice(Device):
         before = self._instances.names
         found = self._instances.describe()
         if self._instances.names != before:
-            # The ids of instances are used again, and a sample of the one before is none of this one.
-            self._gpm.forget()
+            self._gpm.forget_instances()
         return found
 
     def processes(self, kind: ProcessKind) -> list[Process]:

@@ -89,9 +89,17 @@ class Gpm:
         return found
 
     def forget(self) -> None:
-        """Begin anew: the GPU or its instances are no longer those of the last samples."""
-        self._spare += [taken.sample for taken in self._last.values()]
-        self._last = {}
+        """Begin anew: the GPU is no longer the one of the last samples."""
+        self.forget_instances()
+        self._drop({None})
+
+    def forget_instances(self) -> None:
+        """Begin anew with the instances, whose ids are used again for others."""
+        self._drop(set(self._last) - {None})
+
+    def _drop(self, keys: set[int | None]) -> None:
+        for key in keys & set(self._last):
+            self._spare.append(self._last.pop(key).sample)
 
     def free(self) -> None:
         """Give the samples back to the library."""
