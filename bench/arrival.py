@@ -5,6 +5,7 @@ take the stream, and the error of an event is its stamp less the server's time: 
 interpreter and buffering of libraries. It is measured on loopback, so a network adds nothing and hides nothing.
 """
 
+import itertools
 import json
 import os
 import socket
@@ -29,10 +30,10 @@ from bench.report import Ratio, judge, machine, quantile, show_table
 from exporters.probe.__main__ import SWITCH_INTERVAL
 from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
-from exporters.probe.measured import MeasuredCollector
 from exporters.probe.protocols import PROTOCOLS
 from exporters.probe.reader import exchange
 from exporters.probe.record import Record
+from exporters.probe.rendered import RenderedMetrics
 from inferwatch.exposition import ExpositionServer
 
 GAP_MS = 20.0
@@ -112,20 +113,25 @@ def errors(arrived: list[float], sent_ns: list[int]) -> list[float]:
 
 
 @contextmanager
-def scraped() -> Iterator[None]:
-    """Serve `/metrics` with records from this process, and have another process scrape it again and again."""
+def scraped(every: float = SCRAPE_EVERY_SECONDS) -> Iterator[None]:
+    """Serve `/metrics` with records from this process, and have another process scrape it again and again.
+
+    At each scrape one record has changed, which is more than probes of a minute change.
+    """
     records = {(f"target-{index}", "short"): Record("bench-model") for index in range(RECORDS)}
     began = threading.Event()
 
+    turns = itertools.cycle(records.values())
+
     def intervals() -> dict[tuple[str, str], float]:
         began.set()
+        next(turns).skip("overlap")
         return dict.fromkeys(records, 60.0)
 
-    registry = CollectorRegistry()
-    registry.register(MeasuredCollector(lambda: records, intervals, lambda: 0))
-    server = ExpositionServer("bench", "127.0.0.1:0", registry)
+    metrics = RenderedMetrics(lambda: records, intervals, lambda: 0, CollectorRegistry())
+    server = ExpositionServer("bench", "127.0.0.1:0", metrics)
     server.start()
-    command = [sys.executable, "-c", SCRAPER.format(SCRAPE_EVERY_SECONDS), f"http://{server.address}/metrics"]
+    command = [sys.executable, "-c", SCRAPER.format(every), f"http://{server.address}/metrics"]
     try:
         with running(command, stderr=subprocess.DEVNULL):
             began.clear()

@@ -4,7 +4,8 @@ A process of its own, so that it shares no interpreter with what it measures. On
 same clock in every process of a machine. It prints the ports of HTTP and, given a certificate, of HTTPS.
 
 `POST /FRAMING/GAP_MS/EVENTS/v1/chat/completions` with the framings `chunked` and `close` (no length is announced, and
-the end of the connection is the end of the body, as HTTP/1.0 proxies send it). `GET .../v1/models` lists one model.
+the end of the connection is the end of the body, as HTTP/1.0 proxies send it). With `-step` behind the framing, all
+streams send at the same moments, as one engine's do that batches its requests. `GET .../v1/models` lists one model.
 """
 
 import argparse
@@ -25,28 +26,36 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         length = next((line for line in head.split("\r\n") if line.lower().startswith("content-length:")), "0")
         await reader.readexactly(int(length.rpartition(":")[2]))
-        _, framing, gap_ms, events, _, *what = head.split(" ")[1].split("/")
+        parts = head.split(" ")[1].split("/")
+        if len(parts) < 6:
+            # The exporter looks at other addresses to find out which engine this is.
+            writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            await writer.drain()
+            return
+        _, framing, gap_ms, events, _, *what = parts
         if what == ["models"]:
             body = json.dumps({"object": "list", "data": [{"id": MODEL}]})
             kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}"
             writer.write(f"HTTP/1.1 200 OK\r\n{kind}\r\nConnection: close\r\n\r\n{body}".encode())
             await writer.drain()
         else:
-            await _stream(writer, framing == "chunked", float(gap_ms) / 1000, int(events))
+            kind, _, step = framing.partition("-")
+            await _stream(writer, kind == "chunked", float(gap_ms) / 1000, int(events), in_step=step == "step")
     except (OSError, asyncio.IncompleteReadError):
         pass  # the client went
     finally:
         writer.close()
 
 
-async def _stream(writer: asyncio.StreamWriter, chunked: bool, gap: float, events: int) -> None:
+async def _stream(writer: asyncio.StreamWriter, chunked: bool, gap: float, events: int, *, in_step: bool) -> None:
     def send(data: bytes) -> None:
         writer.write(b"%x\r\n%s\r\n" % (len(data), data) if chunked else data)
 
     framing = "Transfer-Encoding: chunked\r\n" if chunked else ""
     head = f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{framing}Connection: close\r\n\r\n"
     writer.write(head.encode())
-    begin = time.perf_counter() + gap * (1 + next(_turns) * _GOLDEN % 1)
+    now = time.perf_counter()
+    begin = gap * (now // gap + 2) if in_step else now + gap * (1 + next(_turns) * _GOLDEN % 1)
     for index in range(events):
         await asyncio.sleep(begin + index * gap - time.perf_counter())
         send(_event({"content": " token"}, None, stamped=True))
