@@ -59,10 +59,11 @@ lock: $(VENV)/dev.stamp  ## resolve the lock files anew (needs uv on PATH)
 soak: $(VENV)/dev.stamp  ## run both exporters under faults for SOAK_SECONDS (1800)
 	@SOAK_SECONDS=$${SOAK_SECONDS:-1800} $(BIN)/python -m pytest -n 2 tests/soak $(ARGS)
 
-bench: $(VENV)/dev.stamp  ## measure buckets, arrival times and scrapes here (about 5 minutes)
+bench: $(VENV)/dev.stamp  ## measure buckets, arrival times, scrapes and the GPU exporter here (about 12 minutes)
 	@$(BIN)/python -m bench.buckets
 	@$(BIN)/python -m bench.scrape
 	@$(BIN)/python -m bench.arrival
+	@$(BIN)/python -m bench.gpu_exporter
 
 clean:  ## remove the environment and caches
 	@rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,9 +1,10 @@
 """Processes that a bench starts and ends."""
 
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,10 +20,18 @@ def stamped_server(certificate: Path | None = None) -> Iterator[list[int]]:
 
 
 @contextmanager
-def exporter(module: str, log: Path, *flags: str) -> Iterator[tuple[int, str]]:
-    """Run a service of ours on a free port and yield its process id and base URL once it listens."""
+def exporter(
+    module: str, log: Path, *flags: str, environment: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, str]]:
+    """Run a service of ours on a free port and yield its process id and base URL once it listens.
+
+    `environment` holds variables beside those of this process.
+    """
     command = [sys.executable, "-m", module, "--web.listen-address=127.0.0.1:0", *flags]
-    with log.open("wb") as writing, running(command, stderr=writing) as process:
+    with (
+        log.open("wb") as writing,
+        running(command, stderr=writing, env={**os.environ, **(environment or {})}) as process,
+    ):
         # The file grows while it is read.
         with log.open() as reading:
             said = ""
