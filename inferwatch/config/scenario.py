@@ -25,6 +25,10 @@ def _regex(value: str) -> str:
 Count = Annotated[int, Field(gt=0, le=1_000_000)]
 
 
+# Below it there is no time per token.
+DEFAULT_MIN_OUTPUT_TOKENS = 2
+
+
 class Checks(Strict):
     """What an answer must be; each rule is optional."""
 
@@ -62,7 +66,7 @@ class Scenario(Strict):
     cases: list[Case] | None = Field(default=None, min_length=1)
     cold: bool = False
     max_tokens: int = Field(gt=0, le=32_768)
-    min_output_tokens: int = Field(default=2, gt=1, le=32_768)
+    min_output_tokens: int = Field(default=DEFAULT_MIN_OUTPUT_TOKENS, gt=1, le=32_768)
     stream: bool = True
     interval: Interval | None = None
     timeout: Timeout | None = None
@@ -79,7 +83,8 @@ class Scenario(Strict):
             found.append(((), "give exactly one of prompt, messages, synthetic_words and cases"))
         if self.messages is not None and self.messages[-1].role != "user":
             found.append((("messages", len(self.messages) - 1, "role"), "the last turn must be the user's"))
-        if self.min_output_tokens > self.max_tokens:
+        # The default is none that a file with max_tokens: 1 would have to correct.
+        if self.min_output_tokens > max(self.max_tokens, DEFAULT_MIN_OUTPUT_TOKENS):
             found.append((("min_output_tokens",), f"an answer has at most max_tokens ({self.max_tokens}); write less"))
         if self.cases is not None and self.checks is not None:
             found.append((("checks",), "with cases: each case has checks of its own; write them there"))

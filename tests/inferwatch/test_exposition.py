@@ -168,7 +168,7 @@ def test_routes_may_come_from_a_generator():
 # Routes
 
 
-def test_a_route_gets_query_body_and_type():
+def test_a_route_gets_query_body_type_and_headers():
     seen = []
 
     def record(request: Request) -> Response:
@@ -176,8 +176,10 @@ def test_a_route_gets_query_body_and_type():
         return Response('{"ok": true}', JSON, HTTPStatus.ACCEPTED, headers=(("X-Extra", "1"),))
 
     with serving([Route("/notifications", record, method="POST")]) as server:
-        answer = ask(server, "/notifications?a=1&a=2", "POST", {"Content-Type": JSON}, "{}")
-    assert seen == [Request({"a": ["1", "2"]}, b"{}", JSON)]
+        answer = ask(server, "/notifications?a=1&a=2", "POST", {"Content-Type": JSON, "X-Some-Header": "1.5"}, "{}")
+    (request,) = seen
+    assert (request.query, request.body, request.content_type) == ({"a": ["1", "2"]}, b"{}", JSON)
+    assert request.headers["x-some-header"] == "1.5"
     assert (answer.status, answer.getheader("X-Extra"), answer.getheader("Content-Type")) == (202, "1", JSON)
 
 
