@@ -34,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--state.dir", dest="state_dir", type=Path, metavar="DIR", default=Path("state"),
-        help="where the copy of the last good configuration is kept",
+        help="where the copy of the last good configuration and what probes have spent today are kept",
     )  # fmt: skip
     return parser
 
