@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
-from exporters.gpu import advice
+from exporters.gpu import advice, roll_call
 from exporters.gpu.driver import Driver, Versions
-from exporters.gpu.errors import DriverError, GpuDeadError, LifecycleError, UnknownError
+from exporters.gpu.errors import DriverError
 from exporters.gpu.expected import Expected
 from exporters.gpu.integrator import ReasonIntegrator
 from exporters.gpu.last_resort import LastResort
@@ -123,12 +123,9 @@ class Fleet:
         """Return why only a new process can help: a call hangs in the driver and no GPU answers any more."""
         if self._stop.is_set() or any(worker.fresh(now) for worker in self._workers):
             return None
-        for worker in self._workers:
-            if worker.stuck_for(now) > HOPELESS_SECONDS:
-                return (
-                    f"GPU {worker.gpu} ({worker.uuid or 'uuid not known'}) has hung inside the driver for "
-                    f"{worker.stuck_for(now):.0f} s past its deadline, and no other GPU answers"
-                )
+        hung = roll_call.hung(self._workers, HOPELESS_SECONDS, now)
+        if hung is not None:
+            return f"{hung}, and no other GPU answers"
         call = self._in_driver
         if call is not None and now - call[1] > HOPELESS_SECONDS:
             return f"NVML has hung for {now - call[1]:.0f} s while it was to {call[0]}, and no GPU answers"
@@ -141,7 +138,8 @@ class Fleet:
         now = time.monotonic()
         workers = self._workers
         gone = self._vanished.without({worker.uuid for worker in workers if worker.uuid}, now)
-        reports = list(self._present(workers, gone, now))
+        sampled_since = now - self._settings.longest_age
+        reports = list(roll_call.present(workers, gone, self._integrators, sampled_since, now))
         named = {report.uuid for report in reports}
         return reports + [last for uuid, last in gone.items() if uuid not in named]
 
@@ -153,29 +151,6 @@ class Fleet:
     def devices(self) -> int:
         """Return how many GPUs NVML reports; 0 while it is not initialised."""
         return len(self._workers) if self.nvml_up else 0
-
-    def _present(self, workers: list[Worker], gone: dict[str, GpuReport], now: float) -> Iterator[GpuReport]:
-        by_index = {last.gpu: uuid for uuid, last in gone.items()}
-        for worker in workers:
-            if worker.outcome is None and not worker.stuck_for(now):
-                continue  # its first collection is under way
-            # A GPU that was lost when NVML was initialised again is the one that was at its index before.
-            uuid = worker.uuid or by_index.get(worker.gpu, "")
-            snapshot = worker.fresh(now)
-            sampled = self._integrators.get(uuid) if snapshot else None
-            yield GpuReport(
-                gpu=worker.gpu,
-                uuid=uuid,
-                up=snapshot is not None,
-                stuck=worker.stuck_for(now) > 0,
-                suspended=worker.suspended(now),
-                last_error_code=worker.last_error_code,
-                last_success=worker.last_success,
-                seconds=worker.outcome.seconds if worker.outcome else None,
-                snapshot=snapshot,
-                totals=sampled.totals(now - self._settings.longest_age) if sampled else None,
-                good_until=worker.good_until(now),
-            )
 
     def _uuid_at(self, place: Address) -> str | None:
         found = (worker.uuid for worker in self._workers if worker.pci and address(worker.pci) == place)
@@ -308,7 +283,7 @@ class Fleet:
                 recounted = now
                 if self._changed(bus):
                     return Watched("changed", ever_up)
-            lost = self._lost_error()
+            lost = roll_call.why_none_answers(self._workers)
             # A new start beneath a call that hangs would leave one more thread behind each time.
             if lost is not None and not up and not self._stuck:
                 log.error("%s. No GPU answers; initialising NVML again", advice.sentence(lost))
@@ -330,16 +305,6 @@ class Fleet:
             "the GPUs of this machine have changed (there were %d); initialising NVML again", len(self._workers)
         )
         return True
-
-    def _lost_error(self) -> DriverError | None:
-        """Return why no GPU answers, if they all failed; an error that may pass by itself is none."""
-        outcomes = [worker.outcome for worker in self._workers]
-        errors = [outcome.error for outcome in outcomes if outcome and outcome.error]
-        driver = next((error for error in errors if isinstance(error, LifecycleError | UnknownError)), None)
-        if driver is not None:
-            return driver
-        all_dead = outcomes and all(outcome and isinstance(outcome.error, GpuDeadError) for outcome in outcomes)
-        return errors[0] if all_dead else None
 
     def _tell_stuck(self, now: float) -> None:
         for worker in self._workers:
