@@ -192,6 +192,6 @@ def path_text(path: Path) -> str:
             text += f"[{part}]"
         else:
             # A key may hold anything, also what would break the line.
-            shown = part if part.isprintable() and part.strip() and len(part) <= 60 else repr(part[:60])
+            shown = part if part.isprintable() and part.strip() == part and 0 < len(part) <= 60 else repr(part[:60])
             text += f".{shown}" if text else shown
     return text
