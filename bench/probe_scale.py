@@ -40,6 +40,7 @@ class Seen:
     at: float
     ended: float
     succeeded: float
+    tainted: float
     skipped: float
     series: int
     compressed: int
@@ -74,6 +75,7 @@ def look(url: str, process: psutil.Process) -> Seen:
         began,
         total(metrics.REQUESTS.name),
         total(metrics.REQUESTS.name, 'outcome="success"'),
+        total(metrics.REQUESTS.name, 'outcome="tainted"'),
         total(metrics.SKIPPED.name),
         len(lines),
         len(body),
@@ -127,12 +129,14 @@ def main(arguments: list[str]) -> int:
     )
     ended, missed = last.ended - first.ended, last.skipped - first.skipped
     print(f"\n  {ended:.0f} probes ended of {due:.0f} due; {missed:.0f} were skipped")
+    tainted = last.tainted - first.tainted
+    print(f"  {tainted:.0f} were tainted: this machine was too busy to time them")
     print(f"  processor time: {100 * (last.cpu - first.cpu) / passed:.0f} % of one core")
     return judge(
         [
             Ratio("skipped / due", missed / due, 0.0, 0.0),
             Ratio("ended / due", ended / due, 1 - EDGE, 1 + EDGE),
-            Ratio("succeeded / ended", (last.succeeded - first.succeeded) / ended, 1.0, 1.0),
+            Ratio("succeeded / not tainted", (last.succeeded - first.succeeded) / (ended - tainted), 1.0, 1.0),
             Ratio("RSS, last / first", last.rss / first.rss, 0.0, MEMORY_GROWTH),
             Ratio("threads, last / first", last.threads / first.threads, 0.0, 1.5),
         ]
