@@ -66,6 +66,7 @@ def _xid() -> Alert:
     return Alert(
         "GPUXid",
         expr=f"{aggregate('sum', (*CARD, 'xid'), f'{block(new)} or {more}')} > 0\nand on (xid)\n{critical}",
+        wait="30s",
         severity="ticket",
         family="gpu",
         summary="GPU {{ $labels.gpu }} of {{ $labels.node }} reported XID {{ $labels.xid }}",
@@ -80,6 +81,7 @@ def _xid() -> Alert:
                 after=".",
             )
             + SERVES
+            + " Likely: the card, its power or its heat; the driver, if it happens on all GPUs."
         ),
     )
 

@@ -184,6 +184,8 @@ LABELS = {
     "QueueDepthHigh": {"target", "model_name", "inference_engine"},
     "GPUThrottling": {"node", "gpu", "uuid"},
     "ThrottlingRegression": {"node", "gpu", "uuid"},
+    "GPULost": {"node", "gpu", "uuid"},
+    "GPUXid": {"node", "gpu", "uuid", "xid"},
     "CostPerMillionTokensHigh": {"target", "currency"},
     "ExporterDown": {"job", "instance", "node"},
     "PrometheusRuleFailures": {"rule_group"},
