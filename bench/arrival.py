@@ -98,7 +98,7 @@ def read_bare(url: str) -> list[float]:
 
 
 def read_by_lines(url: str) -> list[float]:
-    """Read a stream as most probes do, with `iter_lines` of requests; return the error of each event in ms."""
+    """Read a stream with `iter_lines` of requests; return the error of each event in ms."""
     arrived, lines = [], []
     with requests.post(url + PROTOCOLS["openai-chat"].path, json={}, stream=True, timeout=120) as answer:
         for line in answer.iter_lines():
