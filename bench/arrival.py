@@ -5,6 +5,7 @@ take the stream, and the error of an event is its stamp less the server's time: 
 interpreter and buffering of libraries. It is measured on loopback, so a network adds nothing and hides nothing.
 """
 
+import gc
 import itertools
 import json
 import os
@@ -27,7 +28,7 @@ from prometheus_client import CollectorRegistry
 
 from bench.processes import certificate, running, stamped_server
 from bench.report import Ratio, judge, machine, quantile, show_table
-from exporters.probe.__main__ import SWITCH_INTERVAL
+from exporters.probe.__main__ import keep_pauses_short
 from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.protocols import PROTOCOLS
@@ -50,14 +51,17 @@ SCRAPER = "import sys, time, urllib.request\nwhile True:\n urllib.request.urlope
 
 @dataclass(frozen=True)
 class Case:
-    """One row: how it is read, over which framing, by how many streams at once, with or without scrapes."""
+    """One row: how it is read, from where, by how many streams at once, and whether scrapes come in between.
+
+    `tuned` says whether the interpreter is tuned as the service tunes it, or as it comes.
+    """
 
     name: str
     read: Read
     url: str
     streams: int = 1
     scraped: bool = False
-    switch_interval: float = SWITCH_INTERVAL
+    tuned: bool = True
 
 
 def stamps(body: bytes) -> list[int]:
@@ -95,7 +99,7 @@ def read_bare(url: str) -> list[float]:
 
 
 def read_by_lines(url: str) -> list[float]:
-    """Read a stream as most probes do, with `iter_lines` of requests; return the error of each event in ms."""
+    """Read a stream with `iter_lines` of requests; return the error of each event in ms."""
     arrived, lines = [], []
     with requests.post(url + PROTOCOLS["openai-chat"].path, json={}, stream=True, timeout=120) as answer:
         for line in answer.iter_lines():
@@ -158,7 +162,11 @@ def measure(cases: list[Case]) -> dict[Case, list[list[float]]]:
 
 def read_all(case: Case) -> list[float]:
     """Return the errors of all streams of a case, read at the same time, in ms."""
-    sys.setswitchinterval(case.switch_interval)
+    if case.tuned:
+        keep_pauses_short()
+    else:
+        sys.setswitchinterval(PYTHON_SWITCH_INTERVAL)
+        gc.unfreeze()
     with ThreadPoolExecutor(case.streams) as pool:
         return [error for stream in pool.map(case.read, [case.url] * case.streams) for error in stream]
 
@@ -172,7 +180,7 @@ def cases(chunked: str, close: str, tls: str | None) -> list[Case]:
         for streams in (1, MANY)
         for framing, url in ours.items()
     ]
-    rows.append(Case("ours, chunked, switch interval 5 ms", read_as_probe, chunked, MANY, True, PYTHON_SWITCH_INTERVAL))
+    rows.append(Case("ours, chunked, untuned Python", read_as_probe, chunked, MANY, True, tuned=False))
     rows += [Case("bare socket, close", read_bare, close, streams) for streams in (1, MANY)]
     rows.append(Case("requests iter_lines, chunked", read_by_lines, chunked))
     rows.append(Case("requests iter_lines, close", read_by_lines, close))

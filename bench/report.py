@@ -1,5 +1,6 @@
 """What every bench prints: the machine, tables of figures, and the ratios that it judges."""
 
+import math
 import os
 import platform
 from collections.abc import Sequence
@@ -53,4 +54,4 @@ def judge(ratios: Sequence[Ratio]) -> int:
 def quantile(values: Sequence[float], share: float) -> float:
     """Return the value at this share of the ordered values (nearest rank)."""
     ordered = sorted(values)
-    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+    return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]

@@ -85,7 +85,7 @@ class Watched:
             for series in scrape.counted
             if self._keeps(series) and scrape.values[series] < self._highest.get(series, 0.0)
         }
-        assert not fell, fell
+        assert not fell, f"{len(fell)} series fell, such as {sorted(fell.items())[:5]}"
         self._highest |= {series: scrape.values[series] for series in scrape.counted}
         now = self.resources()
         self.peak = Resources(*(max(pair) for pair in zip(vars(self.peak).values(), vars(now).values(), strict=True)))

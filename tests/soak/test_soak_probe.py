@@ -120,9 +120,9 @@ class Service:
 
         def quiet() -> bool:
             last[:] = [self.scrape()]
-            intervals = set(last[0].of(metrics.INTERVAL.name).values())
-            never = len(last[0].of(metrics.LAST_RUN_TIMESTAMP.name)) < len(BEHAVIOURS)
-            return intervals == {86400.0} and not never and last[0].total(metrics.INFLIGHT.name) == 0
+            intervals = last[0].of(metrics.INTERVAL.name).values()
+            in_force = len(intervals) == len(BEHAVIOURS) and set(intervals) == {86400.0}
+            return in_force and last[0].total(metrics.INFLIGHT.name) == 0
 
         until(quiet, "no probe runs")
         for name in LASTING:

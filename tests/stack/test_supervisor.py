@@ -144,9 +144,10 @@ def test_a_long_log_keeps_its_newest_part(supervisor: Supervisor, monkeypatch: p
 
 
 PARENT = """
-import sys
+import signal, sys
 from pathlib import Path
 from stack.supervisor import Service, Stopped, Supervisor
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup, which ignores it
 supervisor = Supervisor(Path(sys.argv[1]), Stopped().listen())
 supervisor.start(Service("sleeper", "Sleeper", [sys.executable, "-c", "import time; time.sleep(600)"]))
 supervisor.wait_ready()

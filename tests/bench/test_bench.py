@@ -1,10 +1,10 @@
-"""The quantile that the bench takes is Prometheus's, and our ladders show what their comment says."""
+"""The quantiles are those that they claim to be, ratios are judged, and our ladders show what their comment says."""
 
 import random
 
 import pytest
 
-from bench import buckets
+from bench import buckets, report
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,14 @@ def test_a_fine_ladder_gives_the_quantile_itself():
 def test_our_ladders_show_a_change_as_stated(capsys):
     assert buckets.main() == 0
     assert "FAILS" not in capsys.readouterr().out
+
+
+def test_nearest_rank():
+    values = list(range(1, 101))
+    assert [report.quantile(values, share) for share in (0.0, 0.5, 0.99, 1.0)] == [1, 50, 99, 100]
+
+
+def test_a_ratio_outside_its_band_fails(capsys):
+    inside, outside = report.Ratio("inside", 1.0, 1.0, 2.0), report.Ratio("outside", 2.1, 1.0, 2.0)
+    assert (report.judge([inside]), report.judge([inside, outside])) == (0, 1)
+    assert "FAILS  outside: 2.1, allowed 1 to 2" in capsys.readouterr().out
