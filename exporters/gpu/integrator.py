@@ -28,19 +28,21 @@ class ReasonIntegrator:
         self._seconds = dict.fromkeys(reasons.names(supported), 0.0)
         self._episodes = dict.fromkeys(reasons.names(supported), 0)
         self._mask = 0
+        # For how long the mask was held that is not in the seconds yet: most samples show what the one before did.
+        self._held = 0.0
         self._at: float | None = None
         self._lock = threading.Lock()
 
     def observe(self, mask: int, at: float) -> None:
         """Take one sample; `at` is in seconds of a monotonic clock."""
         with self._lock:
-            elapsed = 0.0 if self._at is None else min(max(at - self._at, 0.0), self._longest_gap)
-            for name in self._seconds:
-                bit = reasons.BITS[name]
-                if self._mask & bit:
-                    self._seconds[name] += elapsed
-                elif mask & bit:
-                    self._episodes[name] += 1
+            if self._at is not None:
+                self._held += min(max(at - self._at, 0.0), self._longest_gap)
+            if mask != self._mask:
+                self._add_held()
+                for name in reasons.names(mask & ~self._mask):
+                    if name in self._episodes:
+                        self._episodes[name] += 1
             self._mask, self._at = mask, at
 
     def interrupt(self) -> None:
@@ -53,4 +55,12 @@ class ReasonIntegrator:
         with self._lock:
             if self._at is None or self._at < oldest:
                 return None
+            self._add_held()
             return ReasonTotals(dict(self._seconds), dict(self._episodes))
+
+    def _add_held(self) -> None:
+        """Add the time for which the mask was held; called with the lock held."""
+        for name in self._seconds:
+            if self._mask & reasons.BITS[name]:
+                self._seconds[name] += self._held
+        self._held = 0.0

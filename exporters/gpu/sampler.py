@@ -8,7 +8,7 @@ than reading. A call that hangs would stop it for all of them: then another thre
 import logging
 import threading
 import time
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from exporters.gpu import reasons
 from exporters.gpu.collection import Notices
@@ -24,12 +24,21 @@ GAP_PERIODS = 5
 HANGS_SECONDS = 0.5
 
 
-class _Call(NamedTuple):
-    """The call that the sampling thread is in."""
+@dataclass(eq=False, slots=True)
+class _Turn:
+    """One GPU's turn to be asked, the same object for each of its samples until it is dropped.
+
+    Attributes:
+        gpu: Its index.
+        device: What is asked.
+        since: When the sampling thread last began to ask it, on the monotonic clock.
+        integrator: Takes the samples; None before the first.
+    """
 
     gpu: str
     device: Device
-    since: float
+    since: float = 0.0
+    integrator: ReasonIntegrator | None = None
 
 
 class ReasonSampler:
@@ -44,12 +53,11 @@ class ReasonSampler:
         self._period = 1 / hertz if hertz > 0 else None
         self._integrators = integrators
         self._notices: dict[str, Notices] = {}
-        self._devices: dict[str, Device] = {}
-        self._known: dict[str, tuple[Device, ReasonIntegrator]] = {}
+        self._turns: dict[str, _Turn] = {}
         self._lock = threading.Lock()
         self._given = threading.Event()
         self._stop = threading.Event()
-        self._call: _Call | None = None
+        self._call: _Turn | None = None
         self._left_behind: list[threading.Thread] = []
         self._thread: threading.Thread | None = None
 
@@ -78,13 +86,13 @@ class ReasonSampler:
 
     def sample(self, gpu: str, device: Device | None) -> None:
         """Sample this device of this GPU from now on, or none; called at the end of each of its collections."""
-        if self._period is None or self._devices.get(gpu) is device:
+        turn = self._turns.get(gpu)
+        if self._period is None or (turn.device if turn else None) is device:
             return
         with self._lock:
-            if device is None:
-                self._drop(gpu)
-            else:
-                self._devices[gpu] = device
+            self._drop(gpu)
+            if device is not None:
+                self._turns[gpu] = _Turn(gpu, device)
         self._given.set()
 
     def relieve(self, now: float) -> None:
@@ -93,7 +101,8 @@ class ReasonSampler:
         if call is None or now - call.since < HANGS_SECONDS or self._thread is None or self._stop.is_set():
             return
         with self._lock:
-            if self._call is not call:
+            # It may have returned meanwhile, and ask the same GPU again.
+            if self._call is not call or now - call.since < HANGS_SECONDS:
                 return
             log.warning("GPU %s is not sampled: a call hangs inside the driver; the other GPUs go on", call.gpu)
             self._drop(call.gpu)
@@ -105,63 +114,60 @@ class ReasonSampler:
         mine = threading.current_thread()
         due = time.monotonic()
         while not self._stop.is_set():
-            if not self._devices:
+            if not self._turns:
                 self._given.wait()
                 self._given.clear()
                 due = time.monotonic()
                 continue
-            for gpu, device in list(self._devices.items()):
-                self._sample_one(gpu, device, period)
+            for turn in list(self._turns.values()):
+                self._sample_one(turn, period)
                 if self._thread is not mine:
                     return
             now = time.monotonic()
             due = due + period if now < due + period else now + period
             self._stop.wait(due - now)
 
-    def _sample_one(self, gpu: str, device: Device, period: float) -> None:
-        call = self._call = _Call(gpu, device, time.monotonic())
+    def _sample_one(self, turn: _Turn, period: float) -> None:
+        turn.since = time.monotonic()
+        self._call = turn
         try:
-            integrator = self._integrator(gpu, device, period)
-            mask = device.clocks_event_reasons()
+            integrator = turn.integrator or self._integrator(turn, period)
+            mask = turn.device.clocks_event_reasons()
         except (UnsupportedError, PermissionDeniedError) as error:
-            self._notices.setdefault(gpu, Notices(gpu)).warn(
+            self._notices.setdefault(turn.gpu, Notices(turn.gpu)).warn(
                 "reasons", f"its clock-event reasons are not sampled: {error}"
             )
-            self._fail(call)
+            self._fail(turn)
             return
         except DriverError as error:
-            log.debug("GPU %s is not sampled until its next good collection: %s", gpu, error)
-            self._fail(call)
+            log.debug("GPU %s is not sampled until its next good collection: %s", turn.gpu, error)
+            self._fail(turn)
             return
         with self._lock:
             # The call may have hung for long, and this GPU be somebody else's by now.
-            if self._call is call:
+            if self._call is turn:
                 self._call = None
-                if self._devices.get(gpu) is device and not self._stop.is_set():
+                if self._turns.get(turn.gpu) is turn and not self._stop.is_set():
                     integrator.observe(mask, time.monotonic())
 
-    def _fail(self, call: _Call) -> None:
+    def _fail(self, turn: _Turn) -> None:
         with self._lock:
-            if self._call is call:
+            if self._call is turn:
                 self._call = None
-                if self._devices.get(call.gpu) is call.device:
-                    self._drop(call.gpu)
+                if self._turns.get(turn.gpu) is turn:
+                    self._drop(turn.gpu)
 
     def _drop(self, gpu: str) -> None:
         """Sample this GPU no more: the time until it is sampled again is not counted. Called with the lock held."""
-        self._devices.pop(gpu, None)
-        known = self._known.pop(gpu, None)
-        if known is not None:
-            known[1].interrupt()
+        turn = self._turns.pop(gpu, None)
+        if turn is not None and turn.integrator is not None:
+            turn.integrator.interrupt()
 
-    def _integrator(self, gpu: str, device: Device, period: float) -> ReasonIntegrator:
-        known = self._known.get(gpu)
-        if known is not None and known[0] is device:
-            return known[1]
+    def _integrator(self, turn: _Turn, period: float) -> ReasonIntegrator:
         try:
-            supported = device.supported_clocks_event_reasons()
+            supported = turn.device.supported_clocks_event_reasons()
         except (UnsupportedError, PermissionDeniedError):
             supported = reasons.COMMON
-        integrator = self._integrators.setdefault(device.uuid, ReasonIntegrator(supported, GAP_PERIODS * period))
-        self._known[gpu] = device, integrator
-        return integrator
+        fresh = ReasonIntegrator(supported, GAP_PERIODS * period)
+        turn.integrator = self._integrators.setdefault(turn.device.uuid, fresh)
+        return turn.integrator

@@ -7,9 +7,17 @@ from typing import Any
 import pynvml
 import pytest
 
-from exporters.gpu.errors import PermissionDeniedError, StillDeniedError, TransientError, UnsupportedError
-from exporters.gpu.nvml import fields, gpm, readings
-from exporters.gpu.nvml.calls import ASK_AGAIN_SECONDS, Caller
+from exporters.gpu.errors import (
+    DriverError,
+    GpuDeadError,
+    LifecycleError,
+    PermissionDeniedError,
+    StillDeniedError,
+    TransientError,
+    UnsupportedError,
+)
+from exporters.gpu.nvml import calls, fields, gpm, readings
+from exporters.gpu.nvml.calls import ASK_AGAIN_SECONDS, Caller, Number64
 from exporters.gpu.nvml.fields import Field
 
 
@@ -143,3 +151,57 @@ def test_gpm_does_not_compare_with_another_instance(gpm_calls: dict[str, int], m
     now[0] = 5.0
     assert kept.active(object(), 1) == {}
     assert gpm_calls["nvmlGpmSampleAlloc"] == 1
+
+
+class OftenRead:
+    """A function of the library and pynvml's way to it; `code` is what they return."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.code = pynvml.NVML_SUCCESS
+        self.through_pynvml = 0
+        for name in ("nvmlOfNow", "nvmlOfOld"):
+            monkeypatch.setattr(pynvml, name, self.by_pynvml, raising=False)
+        monkeypatch.setattr(calls, "symbol", lambda name: self.directly)
+        self.number = Number64(Caller(ctypes.c_void_p(1)), "nvmlOfNow", "nvmlOfOld")
+
+    def by_pynvml(self, handle: object) -> int:
+        self.through_pynvml += 1
+        if self.code:
+            raise pynvml.NVMLError(self.code)
+        return 2**63
+
+    def directly(self, handle: object, room: Any) -> int:
+        room._obj.value = 2**63
+        return self.code
+
+
+def test_a_number_that_is_read_often_is_read_without_pynvml(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = OftenRead(monkeypatch)
+    assert [library.number.read() for _ in range(5)] == [2**63] * 5
+    assert library.through_pynvml == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [(pynvml.NVML_ERROR_GPU_IS_LOST, GpuDeadError), (pynvml.NVML_ERROR_UNINITIALIZED, LifecycleError)],
+)
+def test_such_a_number_that_fails_says_why(
+    code: int, expected: type[DriverError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = OftenRead(monkeypatch)
+    library.number.read()
+    library.code = code
+    with pytest.raises(expected, match="nvmlOfNow"):
+        library.number.read()
+    library.code = pynvml.NVML_SUCCESS
+    assert library.number.read() == 2**63
+
+
+def test_such_a_number_that_is_no_longer_supported_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = OftenRead(monkeypatch)
+    library.number.read()
+    library.code = pynvml.NVML_ERROR_NOT_SUPPORTED
+    for _ in range(3):
+        with pytest.raises(UnsupportedError):
+            library.number.read()
+    assert library.through_pynvml == 1 + 2

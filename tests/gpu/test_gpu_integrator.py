@@ -76,3 +76,25 @@ def test_totals_never_fall_and_never_exceed_the_elapsed_time(samples: list[tuple
         now = totals(integrator).seconds
         assert all(before[name] <= now[name] <= elapsed + 1e-6 for name in now)
         before = now
+
+
+@given(
+    st.lists(st.tuples(st.integers(min_value=0, max_value=0x7FF), st.floats(min_value=0, max_value=1)), max_size=50),
+    st.integers(min_value=0, max_value=0x7FF),
+)
+def test_looking_at_the_totals_on_the_way_changes_nothing(samples: list[tuple[int, float]], supported: int) -> None:
+    watched = ReasonIntegrator(supported, longest_gap=0.5)
+    alone = ReasonIntegrator(supported, longest_gap=0.5)
+    at, last = 0.0, (0, 0.0)
+    expected = dict.fromkeys(reasons.names(supported), 0.0)
+    for mask, step in [*samples, (0, 0.0)]:
+        at += step
+        for name in reasons.names(last[0] & supported):
+            expected[name] += min(at - last[1], 0.5)
+        for integrator in (watched, alone):
+            integrator.observe(mask, at)
+        totals(watched)
+        last = mask, at
+    assert totals(watched).episodes == totals(alone).episodes
+    assert totals(watched).seconds == pytest.approx(expected)
+    assert totals(alone).seconds == pytest.approx(expected)

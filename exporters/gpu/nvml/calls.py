@@ -3,6 +3,7 @@
 import ctypes
 import time
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any, TypeVar
 
 import pynvml
@@ -145,3 +146,37 @@ class Caller:
             return new()
         except UnsupportedError:
             return old()
+
+
+class Number64:
+    """One unsigned 64-bit number of one GPU that is read so often that pynvml's way to it would cost too much.
+
+    Once a function has answered, the library is called without pynvml. When it refuses, it is asked again through
+    pynvml and the caller, which know what a return code means.
+
+    Args:
+        caller: The GPU's.
+        new: A function of NVML that writes the number behind its second argument.
+        old: Its name in older drivers.
+    """
+
+    def __init__(self, caller: Caller, new: str, old: str) -> None:
+        self._caller = caller
+        self._new = new
+        self._old = old
+        self._function: Any = None
+
+    def read(self) -> int:
+        """Return the number."""
+        function = self._function
+        if function is not None:
+            number = ctypes.c_ulonglong()
+            if function(self._caller.handle, ctypes.byref(number)) == pynvml.NVML_SUCCESS:
+                return number.value
+            self._function = None
+        return self._caller.first(partial(self._ask, self._new), partial(self._ask, self._old))
+
+    def _ask(self, name: str) -> int:
+        answer = int(self._caller(name))
+        self._function = symbol(name)
+        return answer

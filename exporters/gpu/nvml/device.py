@@ -24,7 +24,7 @@ from exporters.gpu.driver import (
 )
 from exporters.gpu.errors import TransientError
 from exporters.gpu.nvml import facts, fields, links, mig, processes, readings
-from exporters.gpu.nvml.calls import Caller, call, error
+from exporters.gpu.nvml.calls import Caller, Number64, call, error
 from exporters.gpu.nvml.gpm import Gpm
 
 _CLOCKS: dict[ClockDomain, int] = {
@@ -46,6 +46,10 @@ class NvmlDevice(Device):
         self.uuid = uuid
         self.driver_version = driver_version
         self._ask = Caller(handle)
+        # Drivers before 535 call them throttle reasons.
+        self._reasons = Number64(
+            self._ask, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
+        )
         self._gpm = gpm or Gpm()
         self._instances = mig.Instances(self._ask)
         self._gpm.forget()
@@ -107,13 +111,8 @@ class NvmlDevice(Device):
         return int(self._ask("nvmlDeviceGetTotalEnergyConsumption"))
 
     def clocks_event_reasons(self) -> int:
-        """Return the reasons that hold the clocks down at this instant; drivers before 535 call them throttle."""
-        return int(
-            self._ask.first(
-                partial(self._ask, "nvmlDeviceGetCurrentClocksEventReasons"),
-                partial(self._ask, "nvmlDeviceGetCurrentClocksThrottleReasons"),
-            )
-        )
+        """Return the reasons that hold the clocks down at this instant."""
+        return self._reasons.read()
 
     def supported_clocks_event_reasons(self) -> int:
         """Return the reasons that this GPU can report."""
