@@ -6,10 +6,10 @@ from typing import Any, Protocol
 import pynvml
 
 from exporters.gpu.driver import Device, XidEvent
-from exporters.gpu.errors import TransientError
-from exporters.gpu.nvml.calls import call
+from exporters.gpu.nvml.calls import call, check, symbol
 
 MILLISECONDS = 1000
+WAIT = "nvmlEventSetWait_v2"
 
 
 class _HasHandle(Protocol):
@@ -33,12 +33,13 @@ class NvmlXidEvents:
 
     def wait(self, seconds: float) -> XidEvent | None:
         """Return the next XID, or None when none came."""
-        try:
-            event = call("nvmlEventSetWait_v2", self._set, int(seconds * MILLISECONDS))
-        except TransientError as error:
-            if error.code == pynvml.NVML_ERROR_TIMEOUT:
-                return None
-            raise
+        # Not through pynvml, where it is an exception that nothing came, which is once a second.
+        event = pynvml.c_nvmlEventData_t()
+        milliseconds = ctypes.c_uint(int(seconds * MILLISECONDS))
+        code = symbol(WAIT)(self._set, ctypes.byref(event), milliseconds)
+        if code == pynvml.NVML_ERROR_TIMEOUT:
+            return None
+        check(WAIT, code)
         if event.eventType != pynvml.nvmlEventTypeXidCriticalError:
             return None
         return XidEvent(self._uuids.get(_address(event.device), ""), int(event.eventData))
