@@ -28,6 +28,8 @@ JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 HTML = "text/html; charset=utf-8"
 LARGEST_BODY = 1 << 20
+# `stop` wakes the server; this is for systems where it does not.
+LOOK_EVERY_SECONDS = 1.0
 
 Environ = dict[str, Any]
 Headers = list[tuple[str, str]]
@@ -115,7 +117,10 @@ class ExpositionServer:
         self._server = listen_on(listen, self._app, self._access)
         self.address = self._server.address
         self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="exposition", daemon=True
+            target=self._server.serve_forever,
+            kwargs={"poll_interval": LOOK_EVERY_SECONDS},
+            name="exposition",
+            daemon=True,
         )
 
     def start(self) -> None:
@@ -130,6 +135,7 @@ class ExpositionServer:
         if self._web is not None:
             self._web.stop()
         if self._thread.is_alive():
+            self._server.wake()
             self._server.shutdown()
             self._thread.join()
         self._server.finish()

@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
@@ -127,6 +127,11 @@ class Server(ThreadingMixIn, WSGIServer):
             with self._changed:
                 self._in_flight -= 1
                 self._changed.notify_all()
+
+    def wake(self) -> None:
+        """Accept no more, which ends the wait of `serve_forever` for a connection, so that it sees `shutdown`."""
+        with suppress(OSError):  # not every system lets a socket that listens be shut down
+            self.socket.shutdown(socket.SHUT_RDWR)
 
     def finish(self) -> None:
         """Free the port and wait a moment for the requests in flight."""
