@@ -53,7 +53,10 @@ def _main() -> int:
     if web is not None:
         served.register(WebConfigHealth(web, metrics.WEB_CONFIG_RELOAD_SUCCESSFUL))
     rendered = Rendered(
-        make_wsgi_app(served), fleet.changed, fleet.good_until, min(options.interval, LONGEST_UNRENDERED)
+        make_wsgi_app(served),
+        fleet.changed,
+        fleet.good_until,
+        min(options.interval, LONGEST_UNRENDERED) + RENDERED_LATE,
     )
     server = ExpositionServer("GPU exporter", options.listen, rendered, health=fleet.trouble, web=web)
     signals = service.Signals(on={signal.SIGUSR1: fleet.release, signal.SIGUSR2: fleet.resume})

@@ -104,6 +104,33 @@ def test_a_form_that_nobody_asks_for_any_more_is_forgotten(page: Page, monkeypat
     assert page.renderings == 2
 
 
+def test_who_scrapes_seldom_is_not_rendered_for_at_each_change(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    page.rendered._longest = 5.0
+    now = time.monotonic()
+    for at in (now - 30, now - 15, now):
+        monkeypatch.setattr(rendered_module.time, "monotonic", lambda at=at: at)
+        page.scrape()
+    monkeypatch.undo()
+    before = page.renderings
+    page.gauge.set(2)
+    page.changed.set()
+    wait_until(lambda: not page.rendered._answers)
+    assert page.renderings == before
+    assert b"value 2.0" in page.scrape()[1]
+
+
+def test_the_answer_is_ready_when_the_next_scrape_may_come(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    page.rendered._longest = 5.0
+    now = time.monotonic()
+    for at in (now - 25, now - 10, now - 6):  # two clients, each every 15 s
+        monkeypatch.setattr(rendered_module.time, "monotonic", lambda at=at: at)
+        page.scrape()
+    monkeypatch.undo()
+    before = page.renderings
+    page.changed.set()
+    wait_until(lambda: page.renderings == before + 1)
+
+
 def test_a_fault_of_rendering_is_answered_and_told(page: Page, caplog: pytest.LogCaptureFixture) -> None:
     page.scrape()
     page.app = lambda *_: 1 / 0  # type: ignore[assignment,return-value]
