@@ -1,9 +1,9 @@
 """`/metrics` rendered once for each collection, and not for each scrape.
 
 A thread renders after a change, in every form that was asked for lately (text or OpenMetrics, compressed or not) and
-may be asked for before it is too old, so that a scrape finds its answer ready: a scrape every 15 s of what changes every
-5 s costs one rendering or two, not three. What is no longer true, or was changed since, is never served: then the scrape
-renders.
+may be asked for before it is too old, so that a scrape finds its answer ready: a scrape every 15 s of what changes
+every 5 s costs one rendering or two, not three. What is no longer true, or was changed since, is never served: then the
+scrape renders.
 """
 
 import logging
