@@ -30,6 +30,8 @@ FORGET_FORM_SECONDS = 120.0
 MOST_FORMS = 8
 # By so many gaps between scrapes it is told when the next may come.
 GAPS = 4
+# Who has not come for so many gaps does not come again.
+MISSED = 3
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,9 @@ class _Wanted:
         gaps = (*before.gaps, self.at - before.at)[-GAPS:] if before else ()
         return replace(self, gaps=gaps)
 
-    def next_at(self) -> float:
-        """Return when the next one may come at the earliest, by the last few; several clients may ask in turn."""
-        return self.at + min(self.gaps, default=0.0)
+    def next_at(self) -> tuple[float, float]:
+        """Return between when and when the next one may come, by the last few; several clients may ask in turn."""
+        return self.at + min(self.gaps, default=0.0), self.at + MISSED * max(self.gaps, default=0.0)
 
 
 @dataclass(frozen=True)
@@ -140,8 +142,9 @@ class Rendered:
                 continue
             # A scrape that renders just now must not put back what was there before the change.
             with self._locks.setdefault(form, threading.Lock()):
-                if wanted.next_at() > now + self._longest:
-                    # Before the next scrape there will be another change, or this would be too old.
-                    self._answers.pop(form, None)
-                else:
+                earliest, latest = wanted.next_at()
+                if earliest - self._longest <= now <= latest + self._longest:
                     self._render(form, wanted)
+                else:
+                    # It would be too old when the next scrape comes, or nobody asks any more.
+                    self._answers.pop(form, None)

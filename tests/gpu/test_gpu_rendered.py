@@ -131,6 +131,19 @@ def test_the_answer_is_ready_when_the_next_scrape_may_come(page: Page, monkeypat
     wait_until(lambda: page.renderings == before + 1)
 
 
+def test_who_looked_a_few_times_and_went_away_is_not_rendered_for(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    page.rendered._longest = 5.0
+    now = time.monotonic()
+    for at in (now - 10, now - 9):
+        monkeypatch.setattr(rendered_module.time, "monotonic", lambda at=at: at)
+        page.scrape()
+    monkeypatch.undo()
+    before = page.renderings
+    page.changed.set()
+    wait_until(lambda: not page.rendered._answers)
+    assert page.renderings == before
+
+
 def test_a_fault_of_rendering_is_answered_and_told(page: Page, caplog: pytest.LogCaptureFixture) -> None:
     page.scrape()
     page.app = lambda *_: 1 / 0  # type: ignore[assignment,return-value]
