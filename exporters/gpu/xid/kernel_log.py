@@ -20,7 +20,7 @@ _RECORD = re.compile(r"^(\d+),\d+,\d+,[^;]*;(.*)$", re.S)
 # The facility is above the three bits of the level; the kernel's own is 0. What a program writes there has another.
 _LEVEL_BITS = 3
 LARGEST_RECORD = 8192
-LOOK_EVERY_SECONDS = 0.5
+LOOK_EVERY_SECONDS = 1.0
 
 
 class Address(NamedTuple):
