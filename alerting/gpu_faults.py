@@ -4,7 +4,8 @@ from alerting.alert import Alert, looked_up
 from alerting.resources import GPU_SENTENCE, SERVES
 from exporters.gpu import metrics as gpu
 from exporters.probe import metrics as probe
-from prometheus.promql import aggregate, block, configured, selector
+from prometheus import vocabulary as names
+from prometheus.promql import aggregate, block, configured, increase, selector
 
 CARD = ("node", "gpu", "uuid")
 # An XID happens in an instant; a ticket must stay long enough to be read.
@@ -58,10 +59,11 @@ def _lost() -> Alert:
 
 
 def _xid() -> Alert:
-    counted = aggregate("max", (*CARD, "xid", "source"), str(gpu.XID_ERRORS))
-    # A series that was not there an hour ago was made by its first XID, which increase() does not see.
-    new = f"{counted}\nunless\n{aggregate('max', (*CARD, 'xid', 'source'), f'{gpu.XID_ERRORS} offset {XID_WINDOW}')}"
-    more = aggregate("max", (*CARD, "xid", "source"), f"increase({gpu.XID_ERRORS}[{XID_WINDOW}])")
+    counted = names.GPU_XID_ERRORS
+    # A series that was not there an hour ago was made by its first XID, which increase() does not see. Its last value
+    # counts, also when the exporter was restarted since.
+    new = f"last_over_time({counted}[{XID_WINDOW}])\nunless\n{counted} offset {XID_WINDOW}"
+    more = increase(counted, XID_WINDOW)
     critical = selector(gpu.XID_INFO, severity="critical")
     return Alert(
         "GPUXid",

@@ -9,10 +9,11 @@ from prometheus.promql import aggregate, configured, indent, rate, selector
 
 CARD = others.CARD
 PLACE = ("node", "gpu")
+THROTTLING_INTERVAL = "30s"
 
 
 def groups() -> list[Group]:
-    """Return the group of the GPUs and of the targets that they serve."""
+    """Return the group of what holds clocks down, and the group of the GPUs and of the targets that they serve."""
     used = f"{gpu.MEMORY_USED} / ({gpu.MEMORY_TOTAL} > 0)"
     driver, sampler = (
         aggregate("max", (*CARD, "reason"), rate(counter))
@@ -28,11 +29,8 @@ def groups() -> list[Group]:
         record(names.GPU_MEMORY_USED, _first(aggregate("max", CARD, used), others.memory_used())),
         record(names.GPU_TEMPERATURE, _first(aggregate("max", CARD, str(gpu.TEMPERATURE)), others.temperature())),
         record(names.GPU_POWER, _first(aggregate("max", CARD, str(gpu.POWER_USAGE)), others.power())),
-        # Extrapolation can carry a rate a little over 1.
-        record(
-            names.GPU_THROTTLE_BY_REASON,
-            f"clamp_max(\n{indent(_first(own_throttling, others.throttling()))},\n  1\n)",
-        ),
+        # Almost all of a fleet's XID counters are 0, and a look back over an hour need not read those.
+        record(names.GPU_XID_ERRORS, aggregate("max", (*CARD, "xid", "source"), f"{gpu.XID_ERRORS} > 0")),
         record(names.GPU_THROTTLED, aggregate("max", CARD, harmful)),
         # The slowest GPU sets the pace of a target that spans several.
         record(
@@ -40,7 +38,15 @@ def groups() -> list[Group]:
             aggregate("max", ("target",), f"{serves}\n* on (node, gpu) group_left ()\n{per_card}"),
         ),
     ]
-    return [group("gpu", rules)]
+    throttling = [
+        # Extrapolation can carry a rate a little over 1.
+        record(
+            names.GPU_THROTTLE_BY_REASON,
+            f"clamp_max(\n{indent(_first(own_throttling, others.throttling()))},\n  1\n)",
+        ),
+    ]
+    # A counter for each reason of each GPU, over five minutes, and no page reads it.
+    return [group("gpu-throttling", throttling, THROTTLING_INTERVAL), group("gpu", rules)]
 
 
 def _first(ours: str, theirs: list[str]) -> str:

@@ -108,6 +108,11 @@ def _gpus() -> list[Meaning]:
         ),
         _one(v.GPU_THROTTLED, _GPU, harmful),
         _one(v.TARGET_GPU_THROTTLED, _TARGET, "The most throttled GPU of those that serve the target, 0 to 1."),
+        _one(
+            v.GPU_XID_ERRORS,
+            (*_GPU, "xid", "source"),
+            "XIDs counted since the exporter began; absent while there are none.",
+        ),
     ]
 
 

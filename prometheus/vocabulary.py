@@ -47,6 +47,8 @@ GPU_POWER = "gpu:power_usage_watts"
 GPU_THROTTLE_BY_REASON = "gpu:throttle_ratio:5m"
 GPU_THROTTLED = "gpu:throttled_ratio:5m"
 TARGET_GPU_THROTTLED = "llm:gpu_throttled_ratio:5m"
+# Absent for the many that are 0.
+GPU_XID_ERRORS = "gpu:xid_errors"
 
 COST_INCREASE = "llm:cost:increase1h"
 BURN_PER_HOUR = "llm:burn_per_hour"
