@@ -13,24 +13,41 @@ from prometheus.groups import Group, Rule, group, record
 from prometheus.promql import RATE_WINDOW, RATE_WINDOW_SECONDS, aggregate, block, selector
 
 MODEL = ("target", "model_name")
+# Histograms are most of what rules cost. What no page reads can come once a minute, over windows of five.
+PAGED = ("ttft", "tpot")
+SLOW_INTERVAL = "1m"
 Over = Callable[[str], str]
 
 
-def groups() -> list[Group]:
-    """Return a group for each engine and gateway: its concepts, then what is computed from its histograms."""
-    made = [(engine, _rules(engine)) for engine in load_engines().values()]
-    return [group(f"llm-{engine.kind}-{engine.name}", rules) for engine, rules in made if rules]
+def by_file() -> dict[str, list[Group]]:
+    """Return the groups of each engine and gateway that has metrics, by the name of their file.
+
+    The first holds its concepts and the latencies that pages read; the second, which is evaluated less often, the other
+    latencies and how well the buckets of each fit.
+    """
+    made: dict[str, list[Group]] = {}
+    for engine in load_engines().values():
+        file, prompt = f"{engine.kind}-{engine.name}", _concepts(engine)
+        slow: list[Rule] = []
+        for latency, histograms in engine.histograms.items():
+            (prompt if latency in PAGED else slow).extend(_latency(engine, latency, histograms))
+            slow += _fit(engine, latency)
+        if prompt or slow:
+            made[file] = [group(f"llm-{file}", prompt)] if prompt else []
+            made[file] += [group(f"llm-{file}-slow", slow, SLOW_INTERVAL)] if slow else []
+    return made
 
 
-def _rules(engine: Engine) -> list[Rule]:
-    prefix, stamp = names.prefix(engine.kind), {f"inference_{engine.kind}": engine.name}
+def _concepts(engine: Engine) -> list[Rule]:
+    prefix, stamp = names.prefix(engine.kind), _stamp(engine)
     exprs = dict(engine.concepts)
     for concept in CONCEPTS:
         exprs |= {f"{concept}{suffix}": expr for suffix, expr in _concept(engine, concept).items()}
-    rules = [record(f"{prefix}:{name}", expr, **stamp) for name, expr in exprs.items()]
-    for latency, histograms in engine.histograms.items():
-        rules += _latency(engine, latency, histograms, stamp)
-    return rules
+    return [record(f"{prefix}:{name}", expr, **stamp) for name, expr in exprs.items()]
+
+
+def _stamp(engine: Engine) -> dict[str, str]:
+    return {f"inference_{engine.kind}": engine.name}
 
 
 def _concept(engine: Engine, name: str) -> dict[str, str]:
@@ -76,13 +93,13 @@ def _process_start(process_of: str) -> str:
     return aggregate("max", INSTANCE, f"{started}\n* on (target, instance) group_right ()\n({present} > bool 0)")
 
 
-def _latency(engine: Engine, latency: str, histograms: list[str], stamp: dict[str, str]) -> list[Rule]:
+def _latency(engine: Engine, latency: str, histograms: list[str]) -> list[Rule]:
     """Return the rules of one latency.
 
     Quantiles are taken per engine kind, for the bucket bounds of two kinds differ. While there are no requests a
     quantile is NaN; the comparison drops it.
     """
-    prefix = names.prefix(engine.kind)
+    prefix, stamp = names.prefix(engine.kind), _stamp(engine)
     recorded = names.buckets(latency, prefix)
     buckets = selector(recorded, **stamp)
     by_instance = _newest(engine, histograms, "sum", (*INSTANCE, "le"), _rate, "_bucket")
@@ -98,15 +115,23 @@ def _latency(engine: Engine, latency: str, histograms: list[str], stamp: dict[st
     ]
     rules.append(record(names.quantile(latency, "mean", prefix), f"{total}\n/\n({count} > 0)", **stamp))
     rules.append(record(names.observations(latency, prefix), f"{RATE_WINDOW_SECONDS} * {count} > 0", **stamp))
-    # Buckets are cumulative, and each instance may have its own bounds: its largest finite bucket is the fullest one
-    # that is not the last, and its first bucket the emptiest.
-    finite = selector(recorded, le="!=+Inf", **stamp)
-    everything = f"({_sum_of('max', buckets)} > 0)"
-    rules.append(
-        record(names.beyond_buckets(latency, prefix), f"1 - {_sum_of('max', finite)}\n/\n{everything}", **stamp)
-    )
-    rules.append(record(names.first_bucket(latency, prefix), f"{_sum_of('min', buckets)}\n/\n{everything}", **stamp))
     return rules
+
+
+def _fit(engine: Engine, latency: str) -> list[Rule]:
+    """Return the shares of a latency's observations that lie where its buckets cannot tell quantiles.
+
+    Buckets are cumulative, and each instance may have its own bounds: its largest finite bucket is the fullest one that
+    is not the last, and its first bucket the emptiest.
+    """
+    prefix, stamp = names.prefix(engine.kind), _stamp(engine)
+    recorded = names.buckets(latency, prefix)
+    buckets, finite = selector(recorded, **stamp), selector(recorded, le="!=+Inf", **stamp)
+    everything = f"({_sum_of('max', buckets)} > 0)"
+    return [
+        record(names.beyond_buckets(latency, prefix), f"1 - {_sum_of('max', finite)}\n/\n{everything}", **stamp),
+        record(names.first_bucket(latency, prefix), f"{_sum_of('min', buckets)}\n/\n{everything}", **stamp),
+    ]
 
 
 def _sum_of(extreme: str, buckets: str) -> str:

@@ -7,7 +7,7 @@ from prometheus.groups import Group
 def rule_groups() -> dict[str, list[Group]]:
     """Return the rule groups of each file of prometheus/rules, by its name without `.yml`."""
     return {
-        **{group["name"].removeprefix("llm-"): [group] for group in engine_rules.groups()},
+        **engine_rules.by_file(),
         "probes": probe_rules.groups(),
         "gpu": gpu_rules.groups(),
         "cost": cost_rules.groups(),

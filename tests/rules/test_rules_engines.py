@@ -10,7 +10,7 @@ from rules_replay import FIXTURES, about, header
 from inferwatch.engines import Engine, load_engines, recognise
 from prometheus import vocabulary as names
 from prometheus.concepts import CONCEPTS, provided
-from prometheus.engine_rules import groups
+from prometheus.engine_rules import by_file
 
 ENGINES = load_engines()
 MEASURED = [engine for engine in ENGINES.values() if provided(engine)]
@@ -26,9 +26,9 @@ def engine_of(file: Path) -> Engine:
 
 
 def recorded(engine: Engine) -> set[str]:
-    """Return the names that an engine's group records, without prefix."""
-    name = f"llm-{engine.kind}-{engine.name}"
-    return {rule["record"].split(":", 1)[1] for group in groups() if group["name"] == name for rule in group["rules"]}
+    """Return the names that an engine's groups record, without prefix."""
+    groups = by_file().get(f"{engine.kind}-{engine.name}", [])
+    return {rule["record"].split(":", 1)[1] for group in groups for rule in group["rules"]}
 
 
 @pytest.mark.tool("promtool")

@@ -30,7 +30,11 @@ def rules() -> list[Rule]:
     groups = [group for file in RENDERED for group in yaml.safe_load(file.read_text())["groups"]]
     names = [group["name"] for group in groups]
     assert len(names) == len(set(names))
-    return [rule | {"group": group["name"]} for group in groups for rule in group["rules"]]
+    return [
+        rule | {"group": group["name"], "interval": group.get("interval")}
+        for group in groups
+        for rule in group["rules"]
+    ]
 
 
 RULES = rules()
@@ -150,6 +154,17 @@ def test_a_page_waits_at_most_ninety_seconds_and_reads_at_most_one_group_of_reco
         assert 30 <= seconds(page["for"]) <= LONGEST_PAGE_WAIT, page["alert"]
         for name in series_of(page["expr"]) & RECORDED:
             assert reads[name] <= {group_of[name]}, f"{page['alert']} reads {name}, which is two groups deep"
+
+
+def test_no_page_reads_what_is_evaluated_less_often():
+    slow = {rule["record"] for rule in RECORDS if rule["interval"]}
+    for rule in [alert for alert in ALERTS if alert["labels"]["severity"] == "page"]:
+        assert not rule["interval"], rule["alert"]
+        assert not series_of(rule["expr"]) & slow, rule["alert"]
+
+
+def test_what_is_recorded_less_often_is_read_before_it_is_stale():
+    assert {rule["interval"] for rule in RECORDS if rule["interval"]} <= {"30s", "1m", "2m"}
 
 
 def test_every_alert_waits_at_least_two_scrapes_except_the_watchdog():
