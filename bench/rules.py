@@ -72,8 +72,8 @@ def write_series(file: TextIO, template: Template, labels: str, end: int, text: 
     name, own, value = template
     hourly = re.search(rf"{re.escape(name)}(?:\{{[^}}]*\}})?\[1h\]", text)
     counter = name.endswith(("_total", "_bucket", "_sum", "_count"))
-    # Each bucket grows with its captured count, so that histograms stay histograms.
-    growth = (value or 1) / 1000 if counter else 0.0
+    # Each bucket grows with its captured count, so that histograms stay histograms. XIDs stay at 0, as on most GPUs.
+    growth = (value or 1) / 1000 if counter and name != str(gpu.XID_ERRORS) else 0.0
     series = f"{name}{{{labels}{',' if own else ''}{own}}}"
     times = [*range(end - LONG, end - SHORT, STEP)] * bool(hourly) + [*range(end - SHORT, end, DENSE)]
     file.writelines(f"{series} {value + growth * index:.6g} {at}\n" for index, at in enumerate(times))
@@ -124,14 +124,14 @@ def start(folder: Path, program: Path, port: int) -> subprocess.Popen[bytes]:
 
 
 def evaluations(port: int) -> Iterator[dict[str, float]]:
-    """Yield the seconds that each group took, once for each cycle."""
+    """Yield the seconds that each group takes in STEP seconds, once for each cycle; some are evaluated less often."""
     while True:
         time.sleep(STEP)
         try:
             groups = api(port, "rules")["groups"]
         except OSError:
             continue
-        yield {group["name"]: group["evaluationTime"] for group in groups}
+        yield {group["name"]: group["evaluationTime"] * STEP / group["interval"] for group in groups}
 
 
 def questions() -> list[tuple[str, str]]:
@@ -213,8 +213,8 @@ def main() -> int:
         rows.append(row)
         ratios += judged
     show_table(
-        "All rule groups, one evaluation each 15 s: seconds of all groups added up (median) and their share of the "
-        "interval in %,\nthe processor time of Prometheus in % of a core, and how many times longer the panels' "
+        "Every 15 s: seconds of all rule groups added up (median), each by its own interval, and their share in %,\n"
+        "the processor time of Prometheus in % of a core, and how many times longer the panels' "
         "queries take on raw histograms.",
         ["filled with", "series", "M samples", "seconds", "share", "CPU", "panels", "RSS MB"],
         rows,
