@@ -1,9 +1,8 @@
 """`/metrics` rendered once for each collection, and not for each scrape.
 
-A thread renders after a change, in every form that was asked for lately (text or OpenMetrics, compressed or not) and
-may be asked for before it is too old, so that a scrape finds its answer ready: a scrape every 15 s of what changes
-every 5 s costs one rendering or two, not three. What is no longer true, or was changed since, is never served: then the
-scrape renders.
+A thread renders what has changed shortly before it may be asked for, in every form that was asked for lately (text or
+OpenMetrics, compressed or not), so that a scrape finds its answer ready: a scrape every 15 s of what changes every 5 s
+costs one rendering, not three. What is no longer true, or was changed since, is never served: then the scrape renders.
 """
 
 import logging
@@ -30,6 +29,8 @@ FORGET_FORM_SECONDS = 120.0
 MOST_FORMS = 8
 # By the last gaps between scrapes it is told when the next may come: with two, a pair of Prometheus servers is known.
 GAPS = 2
+# An answer is rendered so long before the scrape may come, and again for what changes after that.
+LEAD_SECONDS = 1.0
 # Who has not come for so many gaps does not come again.
 MISSED = 3
 
@@ -120,31 +121,41 @@ class Rendered:
         return answer
 
     def _run(self) -> None:
+        pause: float | None = None
         while True:
-            self._changed.wait()
-            if self._stop.wait(SETTLE_SECONDS):
-                return
-            self._changed.clear()
+            changed = self._changed.wait(pause)
+            if changed:
+                if self._stop.wait(SETTLE_SECONDS):
+                    return
+                self._changed.clear()
             try:
-                self._render_ahead()
+                pause = self._render_ahead(changed)
             except Exception:
                 # The scrape will meet the same fault and answer with it.
                 self._answers.clear()
+                pause = None
                 log.exception("rendering ahead failed; this is a fault of the exporter, please report it")
 
-    def _render_ahead(self) -> None:
+    def _render_ahead(self, changed: bool) -> float | None:
+        """Render each form whose scrape may come soon; return for how many seconds there is nothing more to do."""
         now = time.monotonic()
+        later = []
         for form, wanted in list(self._asked.items()):
             if now - wanted.at > FORGET_FORM_SECONDS:
                 self._asked.pop(form, None)
                 self._answers.pop(form, None)
                 self._locks.pop(form, None)
                 continue
+            earliest, latest = wanted.next_at()
+            due = earliest - LEAD_SECONDS
             # A scrape that renders just now must not put back what was there before the change.
             with self._locks.setdefault(form, threading.Lock()):
-                earliest, latest = wanted.next_at()
-                if earliest - self._longest <= now <= latest + self._longest:
+                if not changed and form in self._answers:
+                    continue
+                if due <= now <= latest + self._longest:
                     self._render(form, wanted)
-                else:
-                    # It would be too old when the next scrape comes, or nobody asks any more.
-                    self._answers.pop(form, None)
+                    continue
+                self._answers.pop(form, None)
+            if now < due:
+                later.append(due - now)
+        return min(later, default=None)

@@ -131,6 +131,23 @@ def test_the_answer_is_ready_when_the_next_scrape_may_come(page: Page, monkeypat
     wait_until(lambda: page.renderings == before + 1)
 
 
+def test_the_answer_is_made_ready_shortly_before_it_may_be_asked_for(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendered_module, "LEAD_SECONDS", 14.5)
+    now = time.monotonic()
+    for at in (now - 15, now):
+        monkeypatch.setattr(rendered_module.time, "monotonic", lambda at=at: at)
+        page.scrape()
+    monkeypatch.setattr(rendered_module.time, "monotonic", lambda: now + 0.4)
+    before = page.renderings
+    page.changed.set()
+    wait_until(lambda: not page.rendered._answers)
+    assert page.renderings == before
+    monkeypatch.setattr(rendered_module.time, "monotonic", lambda: now + 0.6)
+    wait_until(lambda: page.renderings == before + 1)
+
+
 def test_who_looked_a_few_times_and_went_away_is_not_rendered_for(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     page.rendered._longest = 5.0
     now = time.monotonic()
