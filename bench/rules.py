@@ -85,6 +85,8 @@ def fill(folder: Path, promtool: Path, instances: int, gpu_page: str) -> tuple[i
     text, end = rule_text(), int(time.time() + 20 + WRITING * instances)
     engine = templates(CAPTURE.read_text(), text)
     card = [one for one in templates(gpu_page, text) if 'gpu="0"' in one[1]]
+    if not (engine and card):
+        raise RuntimeError("the capture or the GPU exporter's page holds no series that a rule reads")
     written, count = folder / "samples", 0
     with written.open("w") as file:
         for index in range(instances):
