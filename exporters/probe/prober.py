@@ -183,7 +183,7 @@ class Prober:
             self.run(key)
 
     def once(self, target: Target, name: str, scenario: Scenario, watch: Watch | None = None) -> ProbeResult | str:
-        """Run a probe that was asked for; no series counts it, budget and manners do.
+        """Run a probe that was asked for; its tokens, budget and manners count, the schedule's other series do not.
 
         Returns:
             The result, or a sentence that says why it may not run.
@@ -201,11 +201,19 @@ class Prober:
         try:
             result = self._probe(Plan(target, name, scenario, Record("")), watch)
             self.manners.asked_for_patience(target.name, result.outcome, result.retry_after_seconds)
+            self._count_tokens(result)
             return result
         finally:
             self.spending.settle(booking, result)
             with self._lock:
                 self._inflight -= 1
+
+    def _count_tokens(self, result: ProbeResult) -> None:
+        """Add the tokens to the target's series: to the scenario's, or to another's if it is not in the schedule."""
+        plans = [plan for plan in self._plans.values() if plan.target.name == result.target]
+        plans.sort(key=lambda plan: plan.name != result.scenario)
+        for plan in plans[:1]:
+            plan.record.spend(result)
 
     def _probe(self, plan: Plan, watch: Watch | None = None) -> ProbeResult:
         """Return the result of one probe, or of finding out its model; a fault of ours is the outcome `internal`."""

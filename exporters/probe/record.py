@@ -47,10 +47,12 @@ class Record:
 
     @property
     def version(self) -> tuple[object, ...]:
-        """Changes with every change of the series: each is a start, an end, a skip or a name."""
+        """Changes with every change of the series: each is a start, an end, a skip, tokens or a name."""
         with self._lock:
             series = self._series
-            return self._model_name, series.started, sum(series.outcomes.values()), sum(series.skipped.values())
+            tokens = series.output_tokens + series.prompt_tokens
+            ended, skipped = sum(series.outcomes.values()), sum(series.skipped.values())
+            return self._model_name, series.started, ended, skipped, tokens
 
     def name_model(self, model_name: str) -> None:
         """Say which model the series belong to.
@@ -79,8 +81,7 @@ class Record:
         with self._lock:
             series = self._series
             series.outcomes[result.outcome] += 1
-            series.output_tokens += result.output_tokens or 0
-            series.prompt_tokens += result.prompt_tokens or 0
+            _add_tokens(series, result)
             for phase, seconds in result.phases.items():
                 series.phase_sums[phase] = series.phase_sums.get(phase, 0.0) + seconds
                 series.phase_counts[phase] = series.phase_counts.get(phase, 0) + 1
@@ -90,6 +91,11 @@ class Record:
                 _observe(series, result)
                 series.slo_good += meets(slo, result)
                 series.buffered = result.buffered
+
+    def spend(self, result: ProbeResult) -> None:
+        """Count only the tokens of a probe outside the schedule, so that they are not taken for users' traffic."""
+        with self._lock:
+            _add_tokens(self._series, result)
 
     def snapshot(self) -> tuple[str, Series]:
         """Return the model's name and a copy of the series."""
@@ -103,6 +109,11 @@ class Record:
 
 def _copy(histogram: Histogram) -> Histogram:
     return Histogram(histogram.bounds, list(histogram.counts), histogram.total)
+
+
+def _add_tokens(series: Series, result: ProbeResult) -> None:
+    series.output_tokens += result.output_tokens or 0
+    series.prompt_tokens += result.prompt_tokens or 0
 
 
 def _observe(series: Series, result: ProbeResult) -> None:

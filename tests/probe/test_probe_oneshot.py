@@ -69,7 +69,10 @@ def test_a_probe_is_run_and_shared_for_the_interval(hostile: HostileServer) -> N
     assert probes(hostile) == 1
     # Another scenario is another probe; and neither is counted among those of the schedule.
     assert 'scenario="other"' in asked(scenario="other").body and probes(hostile) == 2
-    assert asked.prober.records()["chat", "short"].snapshot()[1].started == 0
+    series = asked.prober.records()["chat", "short"].snapshot()[1]
+    assert series.started == 0
+    # But the tokens of both are the probes', or they would be taken for users' traffic.
+    assert series.output_tokens == 10
 
 
 def test_what_the_schedule_ran_is_shared_too(hostile: HostileServer) -> None:
