@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.driver import Device
 from exporters.gpu.errors import (
     DriverError,
@@ -158,7 +158,7 @@ class Collection:
         if self._errors and not self._samples:
             raise self._errors[-1]
         for feature, supported in self._features.items():
-            self.add(hardware.CAPABILITY, float(supported), feature)
+            self.add(metrics.CAPABILITY, float(supported), feature)
         return Snapshot(tuple(self._samples), runs)
 
     def _can(self, feature: str, supported: bool) -> None:

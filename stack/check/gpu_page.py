@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from exporters.gpu import hardware_metrics as hardware
 from exporters.gpu import metrics as gpu
 from inferwatch.metric import Metric
 
@@ -53,12 +52,12 @@ class GpuPage:
     @property
     def tells_processes(self) -> set[int]:
         """The indices of the GPUs whose processes are known, and be it that there are none."""
-        return self._gpus(hardware.PROCESSES, lambda _: True)
+        return self._gpus(gpu.PROCESSES, lambda _: True)
 
     @property
     def in_use(self) -> set[int]:
         """The indices of the GPUs that a process uses."""
-        return self._gpus(hardware.PROCESSES, lambda value: value > 0)
+        return self._gpus(gpu.PROCESSES, lambda value: value > 0)
 
     def _gpus(self, metric: Metric, holds: Callable[[float], bool]) -> set[int]:
         found = self.samples.get(metric.name, ())

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collect, Collection, Notices, Sample, Snapshot
 from exporters.gpu.collectors import COLLECTORS, Sources
 from exporters.gpu.driver import (
@@ -243,12 +243,12 @@ def values(snapshot: Snapshot) -> dict[Any, float]:
     def key(sample: Sample) -> Any:
         return (sample.metric, *sample.labels) if sample.labels else sample.metric
 
-    return {key(sample): sample.value for sample in snapshot.samples if sample.metric != hardware.CAPABILITY}
+    return {key(sample): sample.value for sample in snapshot.samples if sample.metric != metrics.CAPABILITY}
 
 
 def capabilities(snapshot: Snapshot) -> dict[str, float]:
     """Return which features the GPU has, as the snapshot says."""
-    return {sample.labels[0]: sample.value for sample in snapshot.samples if sample.metric == hardware.CAPABILITY}
+    return {sample.labels[0]: sample.value for sample in snapshot.samples if sample.metric == metrics.CAPABILITY}
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:

@@ -13,7 +13,6 @@ import pytest
 from gpu_process import Exporter, FakeNvml, Scrape
 from gpu_sysfs import add_gpu
 
-from exporters.gpu import hardware_metrics as hardware
 from exporters.gpu import metrics
 from exporters.gpu.collectors import COLLECTORS
 from exporters.gpu.xid import catalogue
@@ -78,10 +77,10 @@ def settled(scrape: Scrape) -> bool:
     """Return whether what needs two looks has had them: the sampler, and GPM on the GPU and on each instance."""
     if scrape.value(metrics.CLOCKS_EVENT_EPISODES, 0, reason="gpu_idle") is None:
         return False
-    if scrape.value(hardware.CAPABILITY, 0, feature="activity") == 1 and scrape.value(hardware.SM_ACTIVE, 0) is None:
+    if scrape.value(metrics.CAPABILITY, 0, feature="activity") == 1 and scrape.value(metrics.SM_ACTIVE, 0) is None:
         return False
     names = [name for name, _ in scrape.samples]
-    return names.count(hardware.MIG_SM_ACTIVE.name) == names.count(hardware.MIG_INFO.name)
+    return names.count(metrics.MIG_SM_ACTIVE.name) == names.count(metrics.MIG_INFO.name)
 
 
 def steady(text: str) -> str:
@@ -127,11 +126,11 @@ def test_every_metric_of_a_gpu_is_in_some_golden_file() -> None:
     per_gpu = {metric.name for metric in metrics.ALL if "gpu" in metric.labels}
     # These need a GPU that shares the host's memory, one on a module with a CPU, or one with a collector that is off.
     elsewhere = {
-        hardware.MEMORY_UNIFIED,
-        hardware.UNIFIED_TOTAL,
-        hardware.UNIFIED_AVAILABLE,
-        hardware.MODULE_POWER,
-        hardware.TEMPERATURE_THRESHOLD,
-        hardware.FAN_SPEED,
+        metrics.MEMORY_UNIFIED,
+        metrics.UNIFIED_TOTAL,
+        metrics.UNIFIED_AVAILABLE,
+        metrics.MODULE_POWER,
+        metrics.TEMPERATURE_THRESHOLD,
+        metrics.FAN_SPEED,
     }
     assert {name for name in per_gpu if f"\n{name}{{" not in shown} == {str(metric) for metric in elsewhere}

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from gpu_process import Exporter, FakeNvml, build_fake_nvml
 
-from exporters.gpu import hardware_metrics as hardware
 from exporters.gpu import metrics
 from exporters.gpu.collectors import COLLECTORS
 
@@ -32,9 +31,9 @@ def test_processes_of_each_driver(
     nvml.tell(gpus=1, driver=driver, **told)
     # A /proc that is not the host's: no process is looked for.
     scrape = exporter(QUICK, f"--path.procfs={tmp_path}", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
-    assert scrape.value(hardware.PROCESSES, 0, type="compute") == 2
-    assert scrape.value(hardware.PROCESS_MEMORY_USED, 0, pid="4711") == 2**30
-    assert scrape.value(hardware.PROCESS_MEMORY_USED, 0, pid="4712") == 2**31
+    assert scrape.value(metrics.PROCESSES, 0, type="compute") == 2
+    assert scrape.value(metrics.PROCESS_MEMORY_USED, 0, pid="4711") == 2**30
+    assert scrape.value(metrics.PROCESS_MEMORY_USED, 0, pid="4712") == 2**31
 
 
 def test_nvlinks_of_boards_with_none_four_and_eighteen(exporter: Start, nvml: FakeNvml) -> None:
@@ -44,13 +43,13 @@ def test_nvlinks_of_boards_with_none_four_and_eighteen(exporter: Start, nvml: Fa
     nvml.tell(gpus=4, **counters, **links, _3__nvlinks=2)
     running = exporter(QUICK, "--collector.nvlink", nvml=nvml)
     scrape = running.wait_for(lambda s: all(s.value(metrics.UP, gpu) == 1 for gpu in range(4)))
-    assert [scrape.value(hardware.NVLINK_LINKS, gpu) for gpu in range(4)] == [None, 4, 18, 2]
-    assert [scrape.value(hardware.NVLINK_LINKS_UP, gpu) for gpu in range(4)] == [None, 3, 18, 2]
-    assert scrape.value(hardware.NVLINK_TRANSMITTED, 2) == 1000 * 1024
-    assert scrape.value(hardware.NVLINK_RECEIVED, 2) == 3000 * 1024
-    assert scrape.value(hardware.NVLINK_ERRORS, 2, type="crc") == 18 * 2
-    assert scrape.value(hardware.CAPABILITY, 0, feature="nvlink") == 0
-    assert scrape.value(hardware.CAPABILITY, 2, feature="nvlink") == 1
+    assert [scrape.value(metrics.NVLINK_LINKS, gpu) for gpu in range(4)] == [None, 4, 18, 2]
+    assert [scrape.value(metrics.NVLINK_LINKS_UP, gpu) for gpu in range(4)] == [None, 3, 18, 2]
+    assert scrape.value(metrics.NVLINK_TRANSMITTED, 2) == 1000 * 1024
+    assert scrape.value(metrics.NVLINK_RECEIVED, 2) == 3000 * 1024
+    assert scrape.value(metrics.NVLINK_ERRORS, 2, type="crc") == 18 * 2
+    assert scrape.value(metrics.CAPABILITY, 0, feature="nvlink") == 0
+    assert scrape.value(metrics.CAPABILITY, 2, feature="nvlink") == 1
     assert scrape.value(metrics.COLLECTOR_SUCCESS, collector="nvlink") == 1
     # What a board has not is not asked for again.
     running.wait_for(lambda _: nvml.calls("nvmlDeviceGetPowerUsage", 0) > 3)
@@ -60,10 +59,10 @@ def test_nvlinks_of_boards_with_none_four_and_eighteen(exporter: Start, nvml: Fa
 def test_nvlink_5_counts_in_other_fields(exporter: Start, nvml: FakeNvml) -> None:
     nvml.tell(gpus=1, nvlinks=2, field32__91=2, field__202=500, field__204=700, field__208=3)
     scrape = exporter(QUICK, "--collector.nvlink", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
-    assert scrape.value(hardware.NVLINK_TRANSMITTED, 0) == 1000
-    assert scrape.value(hardware.NVLINK_RECEIVED, 0) == 1400
-    assert scrape.value(hardware.NVLINK_ERRORS, 0, type="receive") == 6
-    assert scrape.value(hardware.NVLINK_ERRORS, 0, type="crc") is None
+    assert scrape.value(metrics.NVLINK_TRANSMITTED, 0) == 1000
+    assert scrape.value(metrics.NVLINK_RECEIVED, 0) == 1400
+    assert scrape.value(metrics.NVLINK_ERRORS, 0, type="receive") == 6
+    assert scrape.value(metrics.NVLINK_ERRORS, 0, type="crc") is None
 
 
 def test_a_vgpu_that_supports_next_to_nothing(exporter: Start, nvml: FakeNvml) -> None:
@@ -73,8 +72,8 @@ def test_a_vgpu_that_supports_next_to_nothing(exporter: Start, nvml: FakeNvml) -
     running = exporter(QUICK, *EVERYTHING, nvml=nvml)
     scrape = running.wait_for(lambda _: nvml.calls("nvmlDeviceGetClockInfo", 0) > 30)
     assert scrape.value(metrics.UP, 0) == 1
-    assert scrape.value(hardware.CAPABILITY, 0, feature="activity") == 0
-    assert scrape.value(hardware.CAPABILITY, 0, feature="utilization") == 0
+    assert scrape.value(metrics.CAPABILITY, 0, feature="activity") == 0
+    assert scrape.value(metrics.CAPABILITY, 0, feature="utilization") == 0
     assert all(value == 1 for (name, _), value in scrape.samples.items() if name == metrics.COLLECTOR_SUCCESS.name)
     # Each unsupported call was made once: on a vGPU each writes a line into the kernel's log.
     refused = ("nvmlGpmSampleGet", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetRemappedRows", "nvmlDeviceGetSerial")
@@ -112,16 +111,16 @@ def test_instances_come_and_go(exporter: Start, nvml: FakeNvml, tmp_path: Path) 
     second = {"_0__mig__4": 5, "_0__mig__4__memory_total": 2**33}
     nvml.tell(gpus=1, mig_mode=1, gpm=1, nvmlDeviceGetUtilizationRates=UNSUPPORTED, **first)
     running = exporter(QUICK, f"--path.procfs={tmp_path}", nvml=nvml)
-    scrape = running.wait_for(lambda s: s.value(hardware.MIG_SM_ACTIVE, 0, gpu_instance="1") == 0.8)
-    assert scrape.value(hardware.MIG_MEMORY_TOTAL, 0, gpu_instance="1") == 2**34
-    assert scrape.value(hardware.MIG_INFO, 0, gpu_instance="1", profile="1g.18gb") == 1
-    assert scrape.value(hardware.PROCESS_MEMORY_USED, 0, pid="4711", gpu_instance="1") == 4096
+    scrape = running.wait_for(lambda s: s.value(metrics.MIG_SM_ACTIVE, 0, gpu_instance="1") == 0.8)
+    assert scrape.value(metrics.MIG_MEMORY_TOTAL, 0, gpu_instance="1") == 2**34
+    assert scrape.value(metrics.MIG_INFO, 0, gpu_instance="1", profile="1g.18gb") == 1
+    assert scrape.value(metrics.PROCESS_MEMORY_USED, 0, pid="4711", gpu_instance="1") == 4096
     assert scrape.value(metrics.UTILIZATION, 0) is None
     # The board's power is told once, for the board.
     assert scrape.value(metrics.POWER_USAGE) == 300
     nvml.tell(gpus=1, mig_mode=1, gpm=1, nvmlDeviceGetUtilizationRates=UNSUPPORTED, **second)
-    scrape = running.wait_for(lambda s: s.value(hardware.MIG_MEMORY_TOTAL, 0, gpu_instance="5") == 2**33)
-    assert scrape.value(hardware.MIG_INFO, 0, gpu_instance="1") is None
+    scrape = running.wait_for(lambda s: s.value(metrics.MIG_MEMORY_TOTAL, 0, gpu_instance="5") == 2**33)
+    assert scrape.value(metrics.MIG_INFO, 0, gpu_instance="1") is None
     assert scrape.value(metrics.COLLECTOR_SUCCESS, collector="mig") == 1
     assert running.stop() == 0
     assert nvml.calls("nvmlGpmSampleFree") == nvml.calls("nvmlGpmSampleAlloc") > 0
@@ -132,11 +131,11 @@ def test_a_gpu_that_shares_the_hosts_memory(exporter: Start, nvml: FakeNvml, tmp
     memory = {"nvmlDeviceGetMemoryInfo": UNSUPPORTED, "nvmlDeviceGetMemoryInfo_v2": UNSUPPORTED}
     nvml.tell(gpus=1, name="NVIDIA GB10", _0__process__compute__0="4711:4096", **memory)
     scrape = exporter(QUICK, f"--path.procfs={tmp_path}", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
-    assert scrape.value(hardware.MEMORY_UNIFIED, 0) == 1
-    assert scrape.value(hardware.UNIFIED_TOTAL, 0) == 128 * 1024
+    assert scrape.value(metrics.MEMORY_UNIFIED, 0) == 1
+    assert scrape.value(metrics.UNIFIED_TOTAL, 0) == 128 * 1024
     assert scrape.value(metrics.MEMORY_TOTAL, 0) is None
-    assert scrape.value(hardware.PROCESS_MEMORY_USED, 0, pid="4711") == 4096
-    assert scrape.value(hardware.MEMORY_UNATTRIBUTED, 0) is None
+    assert scrape.value(metrics.PROCESS_MEMORY_USED, 0, pid="4711") == 4096
+    assert scrape.value(metrics.MEMORY_UNATTRIBUTED, 0) is None
     assert scrape.value(metrics.COLLECTOR_SUCCESS, collector="memory") == 1
 
 
@@ -147,9 +146,9 @@ def test_a_burst_is_seen_by_every_scrape(exporter: Start, nvml: FakeNvml) -> Non
     assert scrape.value(metrics.UTILIZATION, 0) == 0.05
     before = nvml.calls("nvmlDeviceGetPowerUsage", 0)
     scrape = running.wait_for(lambda _: nvml.calls("nvmlDeviceGetPowerUsage", 0) > before + 2)
-    assert scrape.value(hardware.UTILIZATION_MAX, 0) == 1
+    assert scrape.value(metrics.UTILIZATION_MAX, 0) == 1
     nvml.tell(gpus=1, utilization=5, samples__1="5,100,5,6")
-    running.wait_for(lambda s: s.value(hardware.UTILIZATION_AVG, 0) == pytest.approx(0.29))
+    running.wait_for(lambda s: s.value(metrics.UTILIZATION_AVG, 0) == pytest.approx(0.29))
 
 
 def test_nothing_that_blocks_or_reads_flash_is_polled(exporter: Start, nvml: FakeNvml) -> None:

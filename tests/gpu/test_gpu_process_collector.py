@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 from gpu_fakes import DENIED, FakeDevice, collect, collect_with, values
 
-from exporters.gpu import hardware_metrics as hardware
 from exporters.gpu import metrics
 from exporters.gpu.collectors import process
 from exporters.gpu.driver import Memory, Process
@@ -42,10 +41,10 @@ def device(*compute: Process, graphics: tuple[Process, ...] = (), used: int = 10
 def test_memory_is_told_by_process_and_owner(proc: Path) -> None:
     gpu = device(Process(41, 6 * GIB, None), Process(42, 3 * GIB, None))
     assert values(collect_with(process.collector(proc), gpu)) == {
-        (hardware.PROCESSES, "compute"): 2,
-        (hardware.PROCESS_MEMORY_USED, "41", "", CONTAINER[:12], ""): 6 * GIB,
-        (hardware.PROCESS_MEMORY_USED, "42", "", "", "vllm.service"): 3 * GIB,
-        hardware.MEMORY_UNATTRIBUTED: GIB,
+        (metrics.PROCESSES, "compute"): 2,
+        (metrics.PROCESS_MEMORY_USED, "41", "", CONTAINER[:12], ""): 6 * GIB,
+        (metrics.PROCESS_MEMORY_USED, "42", "", "", "vllm.service"): 3 * GIB,
+        metrics.MEMORY_UNATTRIBUTED: GIB,
     }
 
 
@@ -53,28 +52,28 @@ def test_memory_of_a_process_that_has_ended_is_held_by_nobody(proc: Path) -> Non
     found = values(
         collect_with(process.collector(proc), device(Process(41, 2 * GIB, None), Process(99, 7 * GIB, None)))
     )
-    assert found[hardware.MEMORY_UNATTRIBUTED] == 8 * GIB
-    assert (hardware.PROCESS_MEMORY_USED, "99", "", "", "") not in found
+    assert found[metrics.MEMORY_UNATTRIBUTED] == 8 * GIB
+    assert (metrics.PROCESS_MEMORY_USED, "99", "", "", "") not in found
 
 
 def test_in_a_container_of_its_own_ids_mean_nothing(proc: Path) -> None:
     (proc / "2" / "comm").write_text("bash\n")
     found = values(collect_with(process.collector(proc), device(Process(41, 6 * GIB, None), Process(99, GIB, None))))
-    assert found[hardware.PROCESS_MEMORY_USED, "41", "", "", ""] == 6 * GIB
-    assert found[hardware.PROCESS_MEMORY_USED, "99", "", "", ""] == GIB
-    assert found[hardware.MEMORY_UNATTRIBUTED] == 3 * GIB
+    assert found[metrics.PROCESS_MEMORY_USED, "41", "", "", ""] == 6 * GIB
+    assert found[metrics.PROCESS_MEMORY_USED, "99", "", "", ""] == GIB
+    assert found[metrics.MEMORY_UNATTRIBUTED] == 3 * GIB
 
 
 def test_a_process_that_computes_and_draws_counts_once(proc: Path) -> None:
     gpu = device(Process(42, 6 * GIB, None), graphics=(Process(42, 6 * GIB, None),))
     found = values(collect_with(process.collector(proc), gpu))
-    assert found[hardware.PROCESSES, "graphics"] == 1
-    assert found[hardware.MEMORY_UNATTRIBUTED] == 4 * GIB
+    assert found[metrics.PROCESSES, "graphics"] == 1
+    assert found[metrics.MEMORY_UNATTRIBUTED] == 4 * GIB
 
 
 def test_memory_that_is_not_told_is_absent(proc: Path) -> None:
     found = values(collect_with(process.collector(proc), device(Process(42, None, None))))
-    assert found == {(hardware.PROCESSES, "compute"): 1}
+    assert found == {(metrics.PROCESSES, "compute"): 1}
 
 
 def test_processes_vanish_with_their_end(proc: Path) -> None:
@@ -82,8 +81,8 @@ def test_processes_vanish_with_their_end(proc: Path) -> None:
     collect_with(collector, gpu)
     gpu.answers["compute processes"] = []
     assert values(collect_with(collector, gpu)) == {
-        (hardware.PROCESSES, "compute"): 0,
-        hardware.MEMORY_UNATTRIBUTED: 10 * GIB,
+        (metrics.PROCESSES, "compute"): 0,
+        metrics.MEMORY_UNATTRIBUTED: 10 * GIB,
     }
 
 
@@ -91,16 +90,16 @@ def test_only_the_largest_of_very_many_processes_are_shown(proc: Path) -> None:
     (proc / "2" / "comm").write_text("bash\n")
     gpu = device(*(Process(100 + number, number * 2**20, None) for number in range(1, 200)), used=30 * GIB)
     found = values(collect_with(process.collector(proc), gpu))
-    shown = {int(key[1]) for key in found if isinstance(key, tuple) and key[0] == hardware.PROCESS_MEMORY_USED}
+    shown = {int(key[1]) for key in found if isinstance(key, tuple) and key[0] == metrics.PROCESS_MEMORY_USED}
     assert shown == set(range(300 - process.MOST_SHOWN, 300))
-    assert found[hardware.PROCESSES, "compute"] == 199
+    assert found[metrics.PROCESSES, "compute"] == 199
 
 
 def test_an_impossible_pid_is_no_process(proc: Path) -> None:
     # As the fields look when a struct of the wrong size is read.
     gpu = device(Process(0, 7 * GIB, None), Process(2**31, 7 * GIB, None))
     found = values(collect_with(process.collector(proc), gpu))
-    assert found[hardware.MEMORY_UNATTRIBUTED] == 10 * GIB
+    assert found[metrics.MEMORY_UNATTRIBUTED] == 10 * GIB
 
 
 def test_without_the_right_to_ask_nothing_is_told(proc: Path) -> None:

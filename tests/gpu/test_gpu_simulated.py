@@ -6,7 +6,6 @@ from gpu_fakes import collect, values
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporters.gpu import hardware_metrics as hardware
 from exporters.gpu import metrics, reasons
 from exporters.gpu.control import HEALTHY, ControlFile, Orders
 from exporters.gpu.errors import GpuDeadError
@@ -69,8 +68,8 @@ def test_a_gpu_that_heats_up_has_less_margin(tmp_path: Path) -> None:
     file = tmp_path / "control.yml"
     file.write_text("{0: {temperature: 91}}")
     found = values(collect(device(file), "temperature"))
-    assert found[hardware.TEMPERATURE_MARGIN] < 0
-    assert found[hardware.MEMORY_TEMPERATURE] > 91
+    assert found[metrics.TEMPERATURE_MARGIN] < 0
+    assert found[metrics.MEMORY_TEMPERATURE] > 91
 
 
 def test_energy_is_power_over_time() -> None:

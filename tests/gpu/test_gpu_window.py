@@ -2,7 +2,7 @@ from gpu_fakes import FakeDevice, collect_with, values
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collectors import window
 from exporters.gpu.collectors.window import SECOND, Window, Windows
 from exporters.gpu.driver import Observed
@@ -18,13 +18,13 @@ def test_a_burst_between_two_collections_is_seen_and_ages_out() -> None:
     collector = window.utilization(30)
     device.answers["utilization_percent"] = observed((1, 10), (2, 100), (3, 10))
     assert values(collect_with(collector, device)) == {
-        hardware.UTILIZATION_MAX: 1,
-        hardware.UTILIZATION_AVG: 0.4,
+        metrics.UTILIZATION_MAX: 1,
+        metrics.UTILIZATION_AVG: 0.4,
     }
     device.answers["utilization_percent"] = observed((31.5, 10))
-    assert values(collect_with(collector, device))[hardware.UTILIZATION_MAX] == 1
+    assert values(collect_with(collector, device))[metrics.UTILIZATION_MAX] == 1
     device.answers["utilization_percent"] = observed((32.5, 10))
-    assert values(collect_with(collector, device))[hardware.UTILIZATION_MAX] == 0.1
+    assert values(collect_with(collector, device))[metrics.UTILIZATION_MAX] == 0.1
 
 
 def test_collecting_twice_changes_nothing() -> None:
@@ -32,7 +32,7 @@ def test_collecting_twice_changes_nothing() -> None:
     collector = window.power(30)
     device.answers["power_milliwatts"] = observed((1, 300_000), (2, 650_000))
     first = values(collect_with(collector, device))
-    assert first == values(collect_with(collector, device)) == {hardware.POWER_MAX: 650}
+    assert first == values(collect_with(collector, device)) == {metrics.POWER_MAX: 650}
 
 
 def test_a_driver_that_took_no_sample_for_a_window_has_no_value() -> None:
@@ -50,7 +50,7 @@ def test_a_sample_that_cannot_be_is_left_out_and_counted() -> None:
     device, tally = FakeDevice(), Tally()
     device.answers["utilization_percent"] = observed((1, 2**32 - 1), (2, 50))
     found = values(collect_with(window.utilization(30), device, tally))
-    assert found[hardware.UTILIZATION_MAX] == 0.5
+    assert found[metrics.UTILIZATION_MAX] == 0.5
     assert tally.rejected() == 1
 
 
@@ -59,8 +59,8 @@ def test_the_windows_of_two_gpus_are_apart() -> None:
     busy, idle = FakeDevice(0), FakeDevice(1)
     busy.answers["utilization_percent"] = observed((1, 100))
     idle.answers["utilization_percent"] = observed((1, 0))
-    assert values(collect_with(collector, busy))[hardware.UTILIZATION_MAX] == 1
-    assert values(collect_with(collector, idle))[hardware.UTILIZATION_MAX] == 0
+    assert values(collect_with(collector, busy))[metrics.UTILIZATION_MAX] == 1
+    assert values(collect_with(collector, idle))[metrics.UTILIZATION_MAX] == 0
 
 
 @given(

@@ -15,8 +15,8 @@ from prometheus.recording import rule_groups
 from stack import metrics_page
 
 ROOT = Path(__file__).resolve().parents[2]
-DECLARING = sorted([*ROOT.glob("exporters/*/metrics.py"), *ROOT.glob("stack/**/metrics.py")])
-MODULES = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in DECLARING]
+DECLARING = sorted([*ROOT.glob("exporters/*/metrics*"), *ROOT.glob("stack/**/metrics.py")])
+MODULES = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in DECLARING]
 METRICS: list[Metric] = [metric for module in MODULES for metric in importlib.import_module(module).ALL]
 SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 BASE_UNITS = ("seconds", "bytes", "celsius", "watts", "joules", "hertz", "ratio")

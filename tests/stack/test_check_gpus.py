@@ -8,7 +8,6 @@ import pytest
 from check_fakes import TEXT, Server, make_certificate, serving
 from rich.console import Console
 
-from exporters.gpu import hardware_metrics as hardware
 from exporters.gpu import metrics as gpu
 from inferwatch.config import parse_config
 from stack.check import gpus as check_gpus
@@ -31,7 +30,7 @@ def page(*processes: int | None, down: tuple[int, ...] = (), simulated: bool = F
     for index, count in enumerate(processes):
         lines.append(f'{gpu.UP}{{gpu="{index}",uuid="GPU-{index}"}} {float(index not in down)}')
         if count is not None and index not in down:
-            lines.append(f'{hardware.PROCESSES}{{gpu="{index}",uuid="GPU-{index}",type="compute"}} {float(count)}')
+            lines.append(f'{gpu.PROCESSES}{{gpu="{index}",uuid="GPU-{index}",type="compute"}} {float(count)}')
     return "\n".join(lines) + "\n"
 
 

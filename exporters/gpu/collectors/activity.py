@@ -5,20 +5,20 @@ The first collection has nothing to compare with, and so no value.
 
 from collections.abc import Mapping
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 from exporters.gpu.driver import Activity
 from inferwatch.metric import Metric
 
 PERCENT = 0.01
 SHARES: Mapping[Activity, Metric] = {
-    "sm": hardware.SM_ACTIVE,
-    "tensor": hardware.TENSOR_ACTIVE,
-    "dram": hardware.DRAM_ACTIVE,
+    "sm": metrics.SM_ACTIVE,
+    "tensor": metrics.TENSOR_ACTIVE,
+    "dram": metrics.DRAM_ACTIVE,
 }
 DETAILS: Mapping[Activity, Metric] = {
-    "graphics": hardware.GRAPHICS_ACTIVE,
-    "sm_occupancy": hardware.SM_OCCUPANCY,
+    "graphics": metrics.GRAPHICS_ACTIVE,
+    "sm_occupancy": metrics.SM_OCCUPANCY,
 }
 PIPES: tuple[Activity, ...] = ("int", "fp64", "fp32", "fp16", "hmma", "imma", "dfma")
 
@@ -33,7 +33,7 @@ def collect_details(gpu: Collection) -> None:
     found = _add(gpu, DETAILS)
     for pipe in PIPES:
         if pipe in found:
-            gpu.add(hardware.PIPE_ACTIVE, found[pipe] * PERCENT, pipe, at_most=1)
+            gpu.add(metrics.PIPE_ACTIVE, found[pipe] * PERCENT, pipe, at_most=1)
 
 
 def _add(gpu: Collection, shares: Mapping[Activity, Metric]) -> Mapping[Activity, float]:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 from exporters.gpu.driver import Reading
 
@@ -16,11 +16,11 @@ def collect(gpu: Collection) -> None:
     """Collect the errors since the driver was loaded."""
     for kind, reading in SINCE_LOAD.items():
         read = partial(gpu.device.reading, reading)
-        gpu.add_scaled(hardware.ECC_ERRORS, read, 1, kind, at_most=MOST_ERRORS, feature="ecc")
+        gpu.add_scaled(metrics.ECC_ERRORS, read, 1, kind, at_most=MOST_ERRORS, feature="ecc")
 
 
 def collect_aggregate(gpu: Collection) -> None:
     """Collect the errors in the board's life."""
     for kind, reading in EVER.items():
         read = partial(gpu.device.reading, reading)
-        gpu.add_scaled(hardware.ECC_ERRORS_AGGREGATE, read, 1, kind, at_most=MOST_ERRORS)
+        gpu.add_scaled(metrics.ECC_ERRORS_AGGREGATE, read, 1, kind, at_most=MOST_ERRORS)

@@ -2,17 +2,17 @@
 
 from functools import partial
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 from exporters.gpu.driver import Reading
 from inferwatch.metric import Metric
 
 PERCENT = 0.01
 ENGINES: tuple[tuple[Metric, Reading], ...] = (
-    (hardware.ENCODER, "encoder_percent"),
-    (hardware.DECODER, "decoder_percent"),
-    (hardware.JPEG, "jpeg_percent"),
-    (hardware.OFA, "ofa_percent"),
+    (metrics.ENCODER, "encoder_percent"),
+    (metrics.DECODER, "decoder_percent"),
+    (metrics.JPEG, "jpeg_percent"),
+    (metrics.OFA, "ofa_percent"),
 )
 
 

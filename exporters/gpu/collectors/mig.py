@@ -7,7 +7,7 @@ What belongs to the board, such as power, is told once for the board.
 from collections.abc import Mapping
 from functools import partial
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 from exporters.gpu.collectors.memory import LARGEST_BYTES
 from exporters.gpu.driver import Activity, MigInstance
@@ -15,10 +15,10 @@ from inferwatch.metric import Metric
 
 PERCENT = 0.01
 SHARES: Mapping[Activity, Metric] = {
-    "graphics": hardware.MIG_GRAPHICS_ACTIVE,
-    "sm": hardware.MIG_SM_ACTIVE,
-    "tensor": hardware.MIG_TENSOR_ACTIVE,
-    "dram": hardware.MIG_DRAM_ACTIVE,
+    "graphics": metrics.MIG_GRAPHICS_ACTIVE,
+    "sm": metrics.MIG_SM_ACTIVE,
+    "tensor": metrics.MIG_TENSOR_ACTIVE,
+    "dram": metrics.MIG_DRAM_ACTIVE,
 }
 
 
@@ -26,7 +26,7 @@ def collect(gpu: Collection) -> None:
     """Collect every instance."""
     instances = gpu.ask(gpu.device.mig_instances) or []
     for one in instances:
-        gpu.add(hardware.MIG_INFO, 1, str(one.gpu_instance), str(one.compute_instance), one.uuid, one.profile)
+        gpu.add(metrics.MIG_INFO, 1, str(one.gpu_instance), str(one.compute_instance), one.uuid, one.profile)
     first: dict[int, MigInstance] = {}
     for one in instances:
         first.setdefault(one.gpu_instance, one)
@@ -41,8 +41,8 @@ def collect(gpu: Collection) -> None:
 def _memory(gpu: Collection, one: MigInstance) -> None:
     memory, instance = one.memory, str(one.gpu_instance)
     if memory is None or not gpu.add(
-        hardware.MIG_MEMORY_TOTAL, memory.total, instance, at_least=1, at_most=LARGEST_BYTES
+        metrics.MIG_MEMORY_TOTAL, memory.total, instance, at_least=1, at_most=LARGEST_BYTES
     ):
         return
-    gpu.add(hardware.MIG_MEMORY_USED, memory.used, instance, at_most=memory.total)
-    gpu.add(hardware.MIG_MEMORY_FREE, memory.free, instance, at_most=memory.total)
+    gpu.add(metrics.MIG_MEMORY_USED, memory.used, instance, at_most=memory.total)
+    gpu.add(metrics.MIG_MEMORY_FREE, memory.free, instance, at_most=memory.total)

@@ -2,18 +2,18 @@
 
 from functools import partial
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 from exporters.gpu.driver import Reading
 from inferwatch.metric import Metric
 
 SWITCHES: tuple[tuple[Metric, Reading], ...] = (
-    (hardware.PERSISTENCE_MODE, "persistence_mode"),
-    (hardware.ECC_MODE, "ecc_mode"),
-    (hardware.ECC_MODE_PENDING, "ecc_mode_pending"),
-    (hardware.MIG_MODE_ENABLED, "mig_mode"),
-    (hardware.MIG_MODE_PENDING, "mig_mode_pending"),
-    (hardware.GSP_MODE, "gsp_mode"),
+    (metrics.PERSISTENCE_MODE, "persistence_mode"),
+    (metrics.ECC_MODE, "ecc_mode"),
+    (metrics.ECC_MODE_PENDING, "ecc_mode_pending"),
+    (metrics.MIG_MODE_ENABLED, "mig_mode"),
+    (metrics.MIG_MODE_PENDING, "mig_mode_pending"),
+    (metrics.GSP_MODE, "gsp_mode"),
 )
 HIGHEST_COMPUTE_MODE = 3
 # 32 is NVML's "unknown".
@@ -25,7 +25,7 @@ def collect(gpu: Collection) -> None:
     """Collect the switches, the compute mode and the performance state."""
     for metric, reading in SWITCHES:
         gpu.add_scaled(metric, partial(gpu.device.reading, reading), 1, at_most=1)
-    gpu.add_scaled(hardware.COMPUTE_MODE, partial(gpu.device.reading, "compute_mode"), 1, at_most=HIGHEST_COMPUTE_MODE)
+    gpu.add_scaled(metrics.COMPUTE_MODE, partial(gpu.device.reading, "compute_mode"), 1, at_most=HIGHEST_COMPUTE_MODE)
     state = gpu.ask(partial(gpu.device.reading, "performance_state"))
     if state is not None and state != UNKNOWN_STATE:
-        gpu.add(hardware.PERFORMANCE_STATE, state, at_most=LOWEST_STATE)
+        gpu.add(metrics.PERFORMANCE_STATE, state, at_most=LOWEST_STATE)

@@ -1,6 +1,6 @@
 """All NVLinks of the GPU together: how many are up, how much went over them, and what went wrong."""
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 
 MOST_LINKS = 64
@@ -13,11 +13,11 @@ def collect(gpu: Collection) -> None:
     links = gpu.ask(gpu.device.nvlink, "nvlink")
     if links is None:
         return
-    gpu.add(hardware.NVLINK_LINKS, links.links, at_most=MOST_LINKS)
-    gpu.add(hardware.NVLINK_LINKS_UP, links.up, at_most=links.links)
+    gpu.add(metrics.NVLINK_LINKS, links.links, at_most=MOST_LINKS)
+    gpu.add(metrics.NVLINK_LINKS_UP, links.up, at_most=links.links)
     if links.transmitted is not None:
-        gpu.add(hardware.NVLINK_TRANSMITTED, links.transmitted, at_most=MOST_BYTES)
+        gpu.add(metrics.NVLINK_TRANSMITTED, links.transmitted, at_most=MOST_BYTES)
     if links.received is not None:
-        gpu.add(hardware.NVLINK_RECEIVED, links.received, at_most=MOST_BYTES)
+        gpu.add(metrics.NVLINK_RECEIVED, links.received, at_most=MOST_BYTES)
     for kind, count in links.errors.items():
-        gpu.add(hardware.NVLINK_ERRORS, count, kind, at_most=MOST_ERRORS)
+        gpu.add(metrics.NVLINK_ERRORS, count, kind, at_most=MOST_ERRORS)

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 from exporters.gpu.driver import Reading
 from inferwatch.metric import Metric
@@ -36,20 +36,20 @@ def collect(gpu: Collection) -> None:
 
 
 _LINK: tuple[tuple[Metric, Reading, int, int], ...] = (
-    (hardware.PCIE_GENERATION, "pcie_generation", 1, NEWEST_GENERATION),
-    (hardware.PCIE_GENERATION_MAX, "pcie_generation_max", 1, NEWEST_GENERATION),
-    (hardware.PCIE_WIDTH, "pcie_width", 1, MOST_LANES),
-    (hardware.PCIE_WIDTH_MAX, "pcie_width_max", 1, MOST_LANES),
+    (metrics.PCIE_GENERATION, "pcie_generation", 1, NEWEST_GENERATION),
+    (metrics.PCIE_GENERATION_MAX, "pcie_generation_max", 1, NEWEST_GENERATION),
+    (metrics.PCIE_WIDTH, "pcie_width", 1, MOST_LANES),
+    (metrics.PCIE_WIDTH_MAX, "pcie_width_max", 1, MOST_LANES),
 )
 
 
 def collect_errors(gpu: Collection) -> None:
     """Collect errors by type, how often packets were sent again and how often the link was trained again."""
-    gpu.add_scaled(hardware.PCIE_REPLAYS, partial(gpu.device.reading, "pcie_replays"), 1, at_most=MOST_REPLAYS)
-    gpu.add_scaled(hardware.PCIE_RECOVERIES, partial(gpu.device.reading, "pcie_recoveries"), 1, at_most=MOST_COUNTED)
+    gpu.add_scaled(metrics.PCIE_REPLAYS, partial(gpu.device.reading, "pcie_replays"), 1, at_most=MOST_REPLAYS)
+    gpu.add_scaled(metrics.PCIE_RECOVERIES, partial(gpu.device.reading, "pcie_recoveries"), 1, at_most=MOST_COUNTED)
     for name, reading in ERRORS.items():
         read = partial(gpu.device.reading, reading)
-        gpu.add_scaled(hardware.PCIE_ERRORS, read, 1, name, at_most=MOST_COUNTED)
+        gpu.add_scaled(metrics.PCIE_ERRORS, read, 1, name, at_most=MOST_COUNTED)
 
 
 def collect_traffic(gpu: Collection) -> None:
@@ -59,8 +59,8 @@ def collect_traffic(gpu: Collection) -> None:
 
 
 _TRAFFIC: tuple[tuple[Metric, Reading], ...] = (
-    (hardware.PCIE_TRANSMITTED, "pcie_transmitted_bytes"),
-    (hardware.PCIE_RECEIVED, "pcie_received_bytes"),
+    (metrics.PCIE_TRANSMITTED, "pcie_transmitted_bytes"),
+    (metrics.PCIE_RECEIVED, "pcie_received_bytes"),
 )
 
 
@@ -72,6 +72,6 @@ def collect_rate(gpu: Collection) -> None:
 
 
 _RATE: tuple[tuple[Metric, Reading], ...] = (
-    (hardware.PCIE_TRANSMITTING, "pcie_transmitting_kilobytes_per_second"),
-    (hardware.PCIE_RECEIVING, "pcie_receiving_kilobytes_per_second"),
+    (metrics.PCIE_TRANSMITTING, "pcie_transmitting_kilobytes_per_second"),
+    (metrics.PCIE_RECEIVING, "pcie_receiving_kilobytes_per_second"),
 )

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from exporters.gpu import hardware_metrics as hardware
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 
@@ -23,10 +22,10 @@ def collect(gpu: Collection) -> None:
 def collect_details(gpu: Collection) -> None:
     """Collect the power at this instant and of a module of GPU and CPU, and what the limits could be."""
     for metric, read in (
-        (hardware.POWER_INSTANT, partial(gpu.device.reading, "instant_milliwatts")),
-        (hardware.POWER_LIMIT_DEFAULT, partial(gpu.device.reading, "default_limit_milliwatts")),
-        (hardware.POWER_LIMIT_MIN, partial(gpu.device.reading, "lowest_limit_milliwatts")),
-        (hardware.POWER_LIMIT_MAX, partial(gpu.device.reading, "highest_limit_milliwatts")),
-        (hardware.MODULE_POWER, partial(gpu.device.reading, "module_milliwatts")),
+        (metrics.POWER_INSTANT, partial(gpu.device.reading, "instant_milliwatts")),
+        (metrics.POWER_LIMIT_DEFAULT, partial(gpu.device.reading, "default_limit_milliwatts")),
+        (metrics.POWER_LIMIT_MIN, partial(gpu.device.reading, "lowest_limit_milliwatts")),
+        (metrics.POWER_LIMIT_MAX, partial(gpu.device.reading, "highest_limit_milliwatts")),
+        (metrics.MODULE_POWER, partial(gpu.device.reading, "module_milliwatts")),
     ):
         gpu.add_scaled(metric, read, MILLIWATT, at_most=HIGHEST_WATTS)

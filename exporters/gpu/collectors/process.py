@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.cgroup import NOBODY, Processes
 from exporters.gpu.collection import Collect, Collection
 from exporters.gpu.driver import PROCESS_KINDS, Process
@@ -33,7 +33,7 @@ def collector(proc: Path) -> Collect:
             # Without the host's ids, an id of the driver's is another process here, or none.
             owner = processes.owner(one.pid) if known else NOBODY
             instance = "" if one.gpu_instance is None else str(one.gpu_instance)
-            gpu.add(hardware.PROCESS_MEMORY_USED, one.used or 0, str(one.pid), instance, *owner)
+            gpu.add(metrics.PROCESS_MEMORY_USED, one.used or 0, str(one.pid), instance, *owner)
         if len(told) == len(living):
             _unattributed(gpu, sum(one.used or 0 for one in told))
 
@@ -46,7 +46,7 @@ def _listed(gpu: Collection) -> list[Process] | None:
     for kind, found in lists.items():
         # Compute always, so that "none" is seen to be none.
         if found or (found is not None and kind == "compute"):
-            gpu.add(hardware.PROCESSES, len(found), kind)
+            gpu.add(metrics.PROCESSES, len(found), kind)
     if lists["compute"] is None:
         return None
     return list(_merged(one for found in lists.values() for one in found or []))
@@ -68,4 +68,4 @@ def _unattributed(gpu: Collection, attributed: int) -> None:
     memory = gpu.ask(gpu.device.memory)
     # Version 1 counts what the driver reserves as used.
     if memory is not None and memory.total and memory.reserved is not None:
-        gpu.add(hardware.MEMORY_UNATTRIBUTED, max(memory.used - attributed, 0), at_most=memory.total)
+        gpu.add(metrics.MEMORY_UNATTRIBUTED, max(memory.used - attributed, 0), at_most=memory.total)

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 
 # A driver that is newer than this exporter may know more.
@@ -11,4 +11,4 @@ HIGHEST_ACTION = 31
 
 def collect(gpu: Collection) -> None:
     """Collect the recovery action."""
-    gpu.add_scaled(hardware.RECOVERY_ACTION, partial(gpu.device.reading, "recovery_action"), 1, at_most=HIGHEST_ACTION)
+    gpu.add_scaled(metrics.RECOVERY_ACTION, partial(gpu.device.reading, "recovery_action"), 1, at_most=HIGHEST_ACTION)

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from exporters.gpu import hardware_metrics as hardware
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 
@@ -15,14 +14,14 @@ def collect(gpu: Collection) -> None:
     """Collect the temperatures and the margin."""
     gpu.add_scaled(metrics.TEMPERATURE, gpu.device.temperature, 1, at_least=COLDEST, at_most=HOTTEST)
     gpu.add_scaled(
-        hardware.MEMORY_TEMPERATURE,
+        metrics.MEMORY_TEMPERATURE,
         partial(gpu.device.reading, "memory_celsius"),
         1,
         at_least=COLDEST_MEMORY,
         at_most=HOTTEST,
     )
     gpu.add_scaled(
-        hardware.TEMPERATURE_MARGIN,
+        metrics.TEMPERATURE_MARGIN,
         partial(gpu.device.reading, "margin_celsius"),
         1,
         at_least=-HOTTEST,

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 from exporters.gpu.collectors.temperature import HOTTEST
 from exporters.gpu.driver import Reading
@@ -25,7 +25,7 @@ def collect(gpu: Collection) -> None:
     """Collect the thresholds, in degrees and relative to the margin."""
     for name, reading in ABSOLUTE.items():
         read = partial(gpu.device.reading, reading)
-        gpu.add_scaled(hardware.TEMPERATURE_THRESHOLD, read, 1, name, at_least=1, at_most=HOTTEST)
+        gpu.add_scaled(metrics.TEMPERATURE_THRESHOLD, read, 1, name, at_least=1, at_most=HOTTEST)
     for name, reading in RELATIVE.items():
         read = partial(gpu.device.reading, reading)
-        gpu.add_scaled(hardware.TEMPERATURE_TLIMIT, read, 1, name, at_least=-HOTTEST, at_most=HOTTEST)
+        gpu.add_scaled(metrics.TEMPERATURE_TLIMIT, read, 1, name, at_least=-HOTTEST, at_most=HOTTEST)

@@ -4,14 +4,14 @@ import re
 from functools import partial
 from pathlib import Path
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collect, Collection
 from exporters.gpu.driver import Memory
 
 # A GPU that does not tell its memory is one of these, or it is a vGPU or WSL2 that does not tell.
 SHARES_THE_HOST = re.compile(r"\b(GB10|Thor|Orin|Xavier)\b")
 KIBIBYTE = 1024
-LINES = {"MemTotal": hardware.UNIFIED_TOTAL, "MemAvailable": hardware.UNIFIED_AVAILABLE}
+LINES = {"MemTotal": metrics.UNIFIED_TOTAL, "MemAvailable": metrics.UNIFIED_AVAILABLE}
 
 
 def shares_host_memory(gpu: Collection, memory: Memory | None) -> bool:
@@ -31,7 +31,7 @@ def collector(proc: Path) -> Collect:
     def collect(gpu: Collection) -> None:
         if not may_share(gpu) or not shares_host_memory(gpu, gpu.ask(gpu.device.memory)):
             return
-        gpu.add(hardware.MEMORY_UNIFIED, 1)
+        gpu.add(metrics.MEMORY_UNIFIED, 1)
         for name, kibibytes in re.findall(r"^(\w+):\s+(\d+) kB$", (proc / "meminfo").read_text("ascii"), re.MULTILINE):
             if name in LINES:
                 gpu.add(LINES[name], int(kibibytes) * KIBIBYTE)

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from exporters.gpu import hardware_metrics as hardware
+from exporters.gpu import metrics
 from exporters.gpu.collection import Collect, Collection
 from exporters.gpu.collectors.power import HIGHEST_WATTS, MILLIWATT
 from exporters.gpu.driver import Observed, SampleKind
@@ -95,8 +95,8 @@ def utilization(seconds: float) -> Collect:
     def collect(gpu: Collection) -> None:
         values = windows.values(gpu)
         if values:
-            gpu.add(hardware.UTILIZATION_MAX, max(values) / 100, at_most=1)
-            gpu.add(hardware.UTILIZATION_AVG, sum(values) / len(values) / 100, at_most=1)
+            gpu.add(metrics.UTILIZATION_MAX, max(values) / 100, at_most=1)
+            gpu.add(metrics.UTILIZATION_AVG, sum(values) / len(values) / 100, at_most=1)
 
     return collect
 
@@ -108,6 +108,6 @@ def power(seconds: float) -> Collect:
     def collect(gpu: Collection) -> None:
         values = windows.values(gpu)
         if values:
-            gpu.add(hardware.POWER_MAX, max(values) * MILLIWATT, at_most=HIGHEST_WATTS)
+            gpu.add(metrics.POWER_MAX, max(values) * MILLIWATT, at_most=HIGHEST_WATTS)
 
     return collect

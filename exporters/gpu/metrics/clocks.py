@@ -1,0 +1,36 @@
+"""How fast the clocks run, and what holds them down."""
+
+from exporters.gpu.metrics.declare import counter, gauge
+
+CLOCK = gauge("gpu_clock_hertz", "Clock frequency now.", "domain", source="GetClockInfo")
+CLOCK_MAX = gauge(
+    "gpu_clock_max_hertz", "Highest clock frequency that this GPU can run at.", "domain", source="GetMaxClockInfo"
+)
+_REASONS = "sw_power_cap, hw_slowdown, sw_thermal_slowdown, hw_thermal_slowdown, hw_power_brake_slowdown and others"
+CLOCKS_EVENT_ACTIVE = gauge(
+    "gpu_clocks_event_active",
+    f"Whether this reason holds the clocks down now (1) or not (0): {_REASONS}.",
+    "reason",
+    source="GetCurrentClocksEventReasons",
+)
+CLOCKS_EVENT_SECONDS = counter(
+    "gpu_clocks_event_seconds_total",
+    "Time in which this reason held the clocks down, counted by the driver; absent where it has no such counter.",
+    "reason",
+    source="fields 74, 76; 251 to 253 or 269 to 271",
+    absent="slowdown reasons: drivers before 575, and 580.66 to 580.81",
+)
+CLOCKS_EVENT_SAMPLED_SECONDS = counter(
+    "gpu_clocks_event_sampled_seconds_total",
+    "Time in which this reason held the clocks down, integrated by the exporter from samples of its own.",
+    "reason",
+    source="GetCurrentClocksEventReasons, sampled",
+)
+CLOCKS_EVENT_EPISODES = counter(
+    "gpu_clocks_event_episodes_total",
+    "How often this reason began to hold the clocks down, as sampled.",
+    "reason",
+    source="GetCurrentClocksEventReasons, sampled",
+)
+# The reasons that do harm; a power cap alone does not (design: "Throttled").
+HARMFUL_REASONS = ("hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown")

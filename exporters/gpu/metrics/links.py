@@ -1,0 +1,73 @@
+"""PCIe and NVLink."""
+
+from exporters.gpu.metrics.declare import DRIVERS_BEFORE, counter, gauge
+
+PCIE_GENERATION = gauge(
+    "gpu_pcie_link_generation",
+    "PCIe generation that the link runs at; falls when the GPU is idle.",
+    source="GetCurrPcieLinkGeneration",
+)
+PCIE_GENERATION_MAX = gauge(
+    "gpu_pcie_link_generation_max",
+    "Highest PCIe generation of GPU and slot together.",
+    source="GetMaxPcieLinkGeneration",
+)
+PCIE_WIDTH = gauge("gpu_pcie_link_width", "Lanes that the PCIe link uses.", source="GetCurrPcieLinkWidth")
+PCIE_WIDTH_MAX = gauge("gpu_pcie_link_width_max", "Lanes that the PCIe link could use.", source="GetMaxPcieLinkWidth")
+PCIE_REPLAYS = counter("gpu_pcie_replays_total", "PCIe packets that were sent again.", source="GetPcieReplayCounter")
+_PCIE_BYTES = "drivers before 560, vGPU"
+PCIE_TRANSMITTED = counter(
+    "gpu_pcie_transmit_bytes_total", "Bytes that the GPU sent over PCIe.", source="field 197", absent=_PCIE_BYTES
+)
+PCIE_RECEIVED = counter(
+    "gpu_pcie_receive_bytes_total", "Bytes that the GPU received over PCIe.", source="field 198", absent=_PCIE_BYTES
+)
+PCIE_TRANSMITTING = gauge(
+    "gpu_pcie_transmit_bytes_per_second",
+    "Bytes a second that the GPU sent over PCIe, in 20 ms of the last collection.",
+    source="GetPcieThroughput(tx), which blocks for 20 ms",
+    absent="vGPU",
+)
+PCIE_RECEIVING = gauge(
+    "gpu_pcie_receive_bytes_per_second",
+    "Bytes a second that the GPU received over PCIe, in 20 ms of the last collection.",
+    source="GetPcieThroughput(rx), which blocks for 20 ms",
+    absent="vGPU",
+)
+PCIE_RECOVERIES = counter(
+    "gpu_pcie_recoveries_total",
+    "How often the PCIe link had to be trained again.",
+    source="field 169",
+    absent=DRIVERS_BEFORE.format(535),
+)
+PCIE_ERRORS = counter(
+    "gpu_pcie_errors_total",
+    "Errors on the PCIe link by type.",
+    "type",
+    source="fields 173 to 182",
+    absent=DRIVERS_BEFORE.format(535),
+)
+_NO_NVLINK = "GPUs without NVLink"
+NVLINK_LINKS = gauge(
+    "gpu_nvlink_links", "How many NVLinks the GPU has.", source="field 91, GetNvLinkState", absent=_NO_NVLINK
+)
+NVLINK_LINKS_UP = gauge("gpu_nvlink_links_up", "How many NVLinks are up.", source="GetNvLinkState", absent=_NO_NVLINK)
+NVLINK_TRANSMITTED = counter(
+    "gpu_nvlink_transmit_bytes_total",
+    "Bytes of data sent over all NVLinks.",
+    source="field 138 of all links; NVLink 5: 202",
+    absent=_NO_NVLINK,
+)
+NVLINK_RECEIVED = counter(
+    "gpu_nvlink_receive_bytes_total",
+    "Bytes of data received over all NVLinks.",
+    source="field 139 of all links; NVLink 5: 204",
+    absent=_NO_NVLINK,
+)
+NVLINK_ERRORS = counter(
+    "gpu_nvlink_errors_total",
+    "Errors on all NVLinks by type.",
+    "type",
+    source="fields 161 to 163; NVLink 5: 206 to 212, 214, 219, 221",
+    absent=_NO_NVLINK,
+)
