@@ -15,7 +15,7 @@ from statistics import median
 from prometheus_client import Histogram
 
 from bench.report import Ratio, judge, quantile, show_table
-from exporters.probe.metrics import E2E_BUCKETS, TPOT_BUCKETS, TTFT_BUCKETS
+from exporters.probe.ladders import COARSE, FINE
 
 SEED = 20
 MEDIANS = 300
@@ -28,7 +28,7 @@ PROMETHEUS_DEFAULT = Histogram.DEFAULT_BUCKETS[:-1]
 VLLM_TTFT = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0,
              80.0, 160.0, 640.0, 2560.0)  # fmt: skip
 
-# What a ladder of factor 1.25 must show of 1.20; exporters/probe/metrics.py says so.
+# What a ladder of factor 1.25 must show of 1.20; exporters/probe/ladders.py says so.
 SHOWN_BAND = (1.17, 1.22)
 
 
@@ -44,12 +44,16 @@ class Case:
 
 
 CASES = (
-    Case("TTFT, ours (factor 1.25)", TTFT_BUCKETS, 0.06, 8.0, judged=True),
-    Case("TTFT, vLLM", VLLM_TTFT, 0.06, 8.0),
-    Case("TTFT, Prometheus client's default", PROMETHEUS_DEFAULT, 0.06, 8.0),
-    Case("TPOT, ours (factor 1.25)", TPOT_BUCKETS, 0.005, 0.5, judged=True),
-    Case("TPOT, Prometheus client's default", PROMETHEUS_DEFAULT, 0.005, 0.5),
-    Case("E2E, ours (factor 1.6)", E2E_BUCKETS, 0.5, 50.0),
+    Case("TTFT, fine (factor 1.25)", FINE.ttft, 0.06, 7.0, judged=True),
+    Case("TTFT, fine, above 10 s (1.6)", FINE.ttft, 12.0, 40.0),
+    Case("TTFT, coarse (factor 1.56)", COARSE.ttft, 0.06, 7.0),
+    Case("TTFT, vLLM", VLLM_TTFT, 0.06, 7.0),
+    Case("TTFT, Prometheus client's default", PROMETHEUS_DEFAULT, 0.06, 7.0),
+    Case("TPOT, fine (factor 1.25)", FINE.tpot, 0.005, 0.18, judged=True),
+    Case("TPOT, fine, above 0.25 s (1.6)", FINE.tpot, 0.3, 0.7),
+    Case("TPOT, coarse (factor 1.56)", COARSE.tpot, 0.005, 0.18),
+    Case("TPOT, Prometheus client's default", PROMETHEUS_DEFAULT, 0.005, 0.18),
+    Case("E2E, both (factor 1.6)", FINE.e2e, 0.5, 50.0),
     Case("E2E, Prometheus client's default", PROMETHEUS_DEFAULT, 0.5, 8.0),
 )
 

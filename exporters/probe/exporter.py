@@ -67,7 +67,9 @@ class ProbeExporter:
         registry = CollectorRegistry()
         prober = self._prober
         self._rendered = RenderedMetrics(prober.records, prober.intervals, prober.inflight, registry)
-        registry.register(FoundCollector(prober.refusals.by_target, prober.identities.all, MONITOR.histogram))
+        registry.register(
+            FoundCollector(prober.refusals.by_target, prober.identities.all, prober.responses.all, MONITOR.histogram)
+        )
         registry.register(PausedCollector(self._config, prober.spending, prober.manners))
         registry.register(ConfiguredCollector(self._config, self._kinds, self._meter))
         registry.register(_HealthCollector(self.keeper))

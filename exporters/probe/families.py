@@ -22,7 +22,7 @@ class Families:
     def add_histogram(self, metric: Metric, labels: Mapping[str, str], histogram: Histogram) -> None:
         """Add the buckets, count and sum of a histogram."""
         family = self._family(metric.name, metric.help, "histogram")
-        bounds = [*(str(bound) for bound in metric.buckets), "+Inf"]
+        bounds = [*(str(bound) for bound in histogram.bounds), "+Inf"]
         for bound, count in zip(bounds, accumulate(histogram.counts), strict=True):
             family.add_sample(metric.bucket, {**labels, "le": bound}, count)
         family.add_sample(metric.count, dict(labels), sum(histogram.counts))

@@ -13,11 +13,12 @@ from exporters.probe.parameters import REPLACED
 
 
 class FoundCollector(Collector):
-    """Yields which parameters each target refuses, who answers, and how late this process is.
+    """Yields which parameters each target refuses, who answers and with which status, and how late this process is.
 
     Args:
         refused: Returns the names of the parameters by target.
         identities: Returns who answers, by target and model that was asked for.
+        responses: Returns how often each target answered with which status.
         lag: Returns the lag of this process; None while it is not measured.
     """
 
@@ -25,10 +26,12 @@ class FoundCollector(Collector):
         self,
         refused: Callable[[], Mapping[str, frozenset[str]]],
         identities: Callable[[], Mapping[tuple[str, str], Identity]],
+        responses: Callable[[], Mapping[str, Mapping[str, int]]],
         lag: Callable[[], Histogram | None],
     ) -> None:
         self._refused = refused
         self._identities = identities
+        self._responses = responses
         self._lag = lag
 
     def collect(self) -> Iterable[Family]:
@@ -45,6 +48,9 @@ class FoundCollector(Collector):
                 families.add(metrics.RESPONSE_MODEL_INFO, {**labels, **named}, 1)
             for field, count in identity.changes.items():
                 families.add(metrics.IDENTITY_CHANGES, {**labels, "field": field}, count)
+        for target, codes in self._responses().items():
+            for code, count in codes.items():
+                families.add(metrics.HTTP_RESPONSES, {"target": target, "code": code}, count)
         if (lag := self._lag()) is not None:
             families.add_histogram(metrics.LAG, {}, lag)
         return families.all()

@@ -55,6 +55,8 @@ def _add_counted(families: Families, labels: dict[str, str], series: Series) -> 
         families.add(metrics.REQUESTS, {**labels, "outcome": outcome}, count)
     for reason, count in series.skipped.items():
         families.add(metrics.SKIPPED, {**labels, "reason": reason}, count)
+    for reason, count in series.finished.items():
+        families.add(metrics.FINISHED, {**labels, "reason": reason}, count)
     families.add(metrics.SLO_GOOD, labels, series.slo_good)
     families.add(metrics.OUTPUT_TOKENS, labels, series.output_tokens)
     families.add(metrics.PROMPT_TOKENS, labels, series.prompt_tokens)

@@ -1,5 +1,6 @@
 """Every metric of the probe exporter: what probes measured, and what the configuration says."""
 
+from exporters.probe import ladders
 from inferwatch.metric import Metric
 
 PROBE = ("target", "scenario", "model_name")
@@ -11,6 +12,8 @@ OUTCOMES = (
     "http_4xx", "http_5xx", "not_stream", "stream_error", "truncated", "connection_lost", "no_tokens", "finish_reason",
     "check_failed", "tainted", "internal",
 )  # fmt: skip
+# Why answers end, in OpenAI's words; each is pre-created at 0.
+FINISH_REASONS = ("stop", "length", "tool_calls", "content_filter", "other")
 SKIP_REASONS = ("overlap", "misfire", "budget", "backoff")
 # Why probes of a target pause: the day's budget is spent, or the server said Retry-After.
 PAUSE_REASONS = ("budget", "retry_after")
@@ -19,40 +22,27 @@ SERVER_PHASES = ("load", "prefill", "decode")
 PHASES = ("dns", "tcp", "tls", "send", "headers", "first_event", "tail")
 
 
-def _ladder(first: float, factor: float, last: float) -> tuple[float, ...]:
-    """Return geometric bounds with three significant digits, from `first` to the first that reaches `last`."""
-    bounds = [first]
-    while bounds[-1] < last:
-        bounds.append(float(f"{first * factor ** len(bounds):.3g}"))
-    return tuple(bounds)
-
-
-# A factor of 1.25 shows a change of 20 % in a median as 17 to 22 %; wider buckets do not. See bench/.
-TTFT_BUCKETS = _ladder(0.02, 1.25, 60.0)
-TPOT_BUCKETS = _ladder(0.001, 1.25, 1.0)
-E2E_BUCKETS = _ladder(0.1, 1.6, 100.0)
-
 # Measured
 TTFT = Metric(
     "llm_probe_ttft_seconds",
     "histogram",
     "Time from the start of sending, on a connection already made, to the first token event of a successful probe.",
     PROBE,
-    TTFT_BUCKETS,
+    ladders.FINE.ttft,
 )
 TPOT = Metric(
     "llm_probe_tpot_seconds",
     "histogram",
     "Time per output token after the first event of a success; absent below two tokens or for a buffered stream.",
     PROBE,
-    TPOT_BUCKETS,
+    ladders.FINE.tpot,
 )
 E2E = Metric(
     "llm_probe_e2e_seconds",
     "histogram",
     "Time from the start of sending to the last token event of a successful probe.",
     PROBE,
-    E2E_BUCKETS,
+    ladders.FINE.e2e,
 )
 STARTED = Metric("llm_probe_started_total", "counter", "Probes that were started.", PROBE)
 REQUESTS = Metric("llm_probe_requests_total", "counter", "Probes that ended, by outcome.", (*PROBE, "outcome"))
@@ -61,6 +51,12 @@ SKIPPED = Metric(
     "counter",
     "Probes that were due and not started: overlap (the last still ran), misfire (too late), budget (spent for today), "
     "backoff (the target fails again and again, or asked to be left alone).",
+    (*PROBE, "reason"),
+)
+FINISHED = Metric(
+    "llm_probe_finish_reasons_total",
+    "counter",
+    "Answers of probes that ended with a reason, by what the server gave as it; other is any further one.",
     (*PROBE, "reason"),
 )
 SLO_GOOD = Metric(
@@ -118,6 +114,13 @@ STREAM_BUFFERED = Metric(
     PROBE,
 )
 
+HTTP_RESPONSES = Metric(
+    "llm_probe_http_responses_total",
+    "counter",
+    "Scheduled probes that the server answered, by the status of its last answer; a code other than 200 is absent "
+    "before it is seen, and beyond a dozen of a target they are other.",
+    ("target", "code"),
+)
 PARAM_FALLBACK_INFO = Metric(
     "llm_probe_param_fallback_info",
     "gauge",

@@ -10,10 +10,12 @@ from pathlib import Path
 from exporters.probe.failures import ProbeError
 from exporters.probe.history import History
 from exporters.probe.identity import Identities
+from exporters.probe.ladders import LADDERS
 from exporters.probe.manners import Manners
 from exporters.probe.models import served_models
 from exporters.probe.parameters import Refusals
 from exporters.probe.record import Record
+from exporters.probe.responses import Responses
 from exporters.probe.run import ProbeResult, run_probe
 from exporters.probe.spending import Spending
 from exporters.probe.timeline import Answer
@@ -67,6 +69,7 @@ class Prober:
         history: The last probes of each target and scenario.
         refusals: Which parameters targets refuse.
         identities: What their answers call the model.
+        responses: With which status they answer.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time, state_folder: Path | None = None) -> None:
@@ -76,6 +79,7 @@ class Prober:
         self.history = History()
         self.refusals = Refusals()
         self.identities = Identities()
+        self.responses = Responses()
         self._lock = threading.Lock()
         self._plans: dict[Key, Plan] = {}
         self._models: dict[tuple[str, str], str] = {}  # the first model listed, by target's name and URL
@@ -88,16 +92,18 @@ class Prober:
         Returns:
             The keys that measure something new.
         """
+        ladders = LADDERS[config.prober.buckets]
         with self._lock:
             before, fresh = self._plans, set()
             plans = {}
             for target in config.targets:
                 for name, scenario in config.scenarios_of(target).items():
                     model = target.model or self._models.get((target.name, target.url), "")
-                    plan = Plan(target, name, scenario, Record(model))
+                    plan = Plan(target, name, scenario, Record(model, ladders))
                     old = before.get(plan.key)
                     if old is not None and plan.measures_the_same(old):
                         plan = replace(plan, record=old.record)
+                        plan.record.use(ladders)
                     else:
                         fresh.add(plan.key)
                     plans[plan.key] = plan
@@ -106,6 +112,7 @@ class Prober:
             self._models = {key: model for key, model in self._models.items() if key in known}
         self.spending.apply(config)
         names = {target.name for target in config.targets}
+        self.responses.apply(names)
         self.refusals.forget_all_but(names)
         self.identities.forget_all_but(names)
         self.manners.forget_all_but(set(plans), fresh)
@@ -170,6 +177,7 @@ class Prober:
             now = self._clock()
             plan.record.end(result, target.slo, now)
             self.history.add(key, result, now)
+            self.responses.count(target.name, result.status_code)
             seen = self.identities.saw(target.name, result.model_name, result.response_model, result.fingerprint)
             for field in seen:
                 log.warning("target %s: its answers name another %s than before", target.name, field)

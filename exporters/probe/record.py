@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from exporters.probe import metrics
 from exporters.probe.histogram import Histogram as Histogram
+from exporters.probe.ladders import FINE, Ladders
 from exporters.probe.run import ProbeResult
 from inferwatch.config import Slo
 from inferwatch.config.model import SLO_NAMES
@@ -15,12 +16,13 @@ from inferwatch.config.model import SLO_NAMES
 class Series:
     """The numbers of one target and scenario; `last` is None before the first probe ended."""
 
-    ttft: Histogram = field(default_factory=lambda: Histogram.empty(metrics.TTFT.buckets))
-    tpot: Histogram = field(default_factory=lambda: Histogram.empty(metrics.TPOT.buckets))
-    e2e: Histogram = field(default_factory=lambda: Histogram.empty(metrics.E2E.buckets))
+    ttft: Histogram
+    tpot: Histogram
+    e2e: Histogram
     started: int = 0
     outcomes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(metrics.OUTCOMES, 0))
     skipped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(metrics.SKIP_REASONS, 0))
+    finished: dict[str, int] = field(default_factory=lambda: dict.fromkeys(metrics.FINISH_REASONS, 0))
     slo_good: int = 0
     output_tokens: int = 0
     prompt_tokens: int = 0
@@ -31,13 +33,19 @@ class Series:
     last: ProbeResult | None = None
     last_ended_at: float | None = None
 
+    @classmethod
+    def empty(cls, ladders: Ladders) -> "Series":
+        """Return the series of which nothing was counted."""
+        return cls(*_histograms(ladders))
+
 
 class Record:
     """The series of one target and scenario, safe for several threads; a lock is held for arithmetic only."""
 
-    def __init__(self, model_name: str) -> None:
+    def __init__(self, model_name: str, ladders: Ladders = FINE) -> None:
         self._lock = threading.Lock()
-        self._series = Series()
+        self._ladders = ladders
+        self._series = Series.empty(ladders)
         self._model_name = model_name
 
     @property
@@ -47,12 +55,12 @@ class Record:
 
     @property
     def version(self) -> tuple[object, ...]:
-        """Changes with every change of the series: each is a start, an end, a skip, tokens or a name."""
+        """Changes with every change of the series: each is a start, an end, a skip, tokens, a name or ladders."""
         with self._lock:
             series = self._series
             tokens = series.output_tokens + series.prompt_tokens
             ended, skipped = sum(series.outcomes.values()), sum(series.skipped.values())
-            return self._model_name, series.started, ended, skipped, tokens
+            return self._model_name, self._ladders, series.started, ended, skipped, tokens
 
     def name_model(self, model_name: str) -> None:
         """Say which model the series belong to.
@@ -61,10 +69,17 @@ class Record:
         """
         with self._lock:
             if self._model_name not in ("", model_name):
-                started = Series()
+                started = Series.empty(self._ladders)
                 started.started = self._series.started - sum(self._series.outcomes.values())
                 self._series = started
             self._model_name = model_name
+
+    def use(self, ladders: Ladders) -> None:
+        """Observe in these buckets from now on; histograms with other bounds start at 0, the rest goes on."""
+        with self._lock:
+            if ladders != self._ladders:
+                self._ladders = ladders
+                self._series.ttft, self._series.tpot, self._series.e2e = _histograms(ladders)
 
     def start(self) -> None:
         """Count a probe that starts."""
@@ -82,6 +97,9 @@ class Record:
             series = self._series
             series.outcomes[result.outcome] += 1
             _add_tokens(series, result)
+            if result.finish_reason:
+                known = result.finish_reason in metrics.FINISH_REASONS
+                series.finished[result.finish_reason if known else "other"] += 1
             for phase, seconds in result.phases.items():
                 series.phase_sums[phase] = series.phase_sums.get(phase, 0.0) + seconds
                 series.phase_counts[phase] = series.phase_counts.get(phase, 0) + 1
@@ -103,8 +121,13 @@ class Record:
             series = copy.copy(self._series)
             series.ttft, series.tpot, series.e2e = (_copy(h) for h in (series.ttft, series.tpot, series.e2e))
             series.outcomes, series.skipped = dict(series.outcomes), dict(series.skipped)
+            series.finished = dict(series.finished)
             series.phase_sums, series.phase_counts = dict(series.phase_sums), dict(series.phase_counts)
             return self._model_name, series
+
+
+def _histograms(ladders: Ladders) -> tuple[Histogram, Histogram, Histogram]:
+    return Histogram.empty(ladders.ttft), Histogram.empty(ladders.tpot), Histogram.empty(ladders.e2e)
 
 
 def _copy(histogram: Histogram) -> Histogram:

@@ -29,8 +29,9 @@ from inferwatch.strict_yaml import Finding, FindingsError, Strict
 
 Api = Literal["openai-chat", "openai-completions", "ollama", "anthropic"]
 SloName = Literal["ttft", "tpot", "e2e"]
+Buckets = Literal["fine", "coarse"]
 SLO_NAMES: tuple[SloName, ...] = ("ttft", "tpot", "e2e")
-# Where the probes' histograms end (exporters/probe/metrics.py): a quantile above could not be told from it.
+# Where the probes' histograms end (exporters/probe/ladders.py): a quantile above could not be told from it.
 LARGEST_SLO_SECONDS: dict[SloName, float] = {"ttft": 60.0, "tpot": 1.0, "e2e": 100.0}
 # What a scenario takes from its target, and a target from the defaults.
 INHERITED = ("interval", "timeout", "ttft_timeout", "gap_timeout")
@@ -257,6 +258,7 @@ class Prober(Strict):
 
     max_concurrent: int = Field(default=16, gt=0, le=256)
     max_lag: Timeout = 0.02
+    buckets: Buckets = "fine"
 
 
 class Config(Strict):

@@ -39,7 +39,7 @@ def test_changes_are_counted_by_field() -> None:
 
 def page(identities: Identities) -> list[str]:
     registry = CollectorRegistry()
-    registry.register(FoundCollector(dict, identities.all, lambda: None))
+    registry.register(FoundCollector(dict, identities.all, dict, lambda: None))
     return [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
 
 

@@ -73,7 +73,7 @@ def test_each_refusal_is_a_failed_probe_and_found_out_once(hostile: HostileServe
     assert sent[-1].body["max_completion_tokens"] == 64
     assert not {"max_tokens", "temperature", "stream_options"} & set(sent[-1].body)
     registry = CollectorRegistry()
-    registry.register(FoundCollector(prober.refusals.by_target, dict, lambda: None))
+    registry.register(FoundCollector(prober.refusals.by_target, dict, dict, lambda: None))
     page = generate_latest(registry).decode()
     instead = 'llm_probe_param_fallback_info{instead="max_completion_tokens",parameter="max_tokens",target="chat"} 1.0'
     assert instead in page and 'instead="none",parameter="temperature"' in page

@@ -1,6 +1,5 @@
 """What is counted, what is shown on /metrics, and how many series that is."""
 
-import itertools
 from collections import Counter
 from dataclasses import replace
 
@@ -11,10 +10,12 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.parser import text_string_to_metric_families
 
 from exporters.probe import metrics
+from exporters.probe.ladders import COARSE, FINE, LADDERS
 from exporters.probe.measured import MeasuredCollector
 from exporters.probe.record import Record, meets
 from exporters.probe.run import ProbeResult
 from inferwatch.config import Slo
+from inferwatch.config.model import Buckets
 
 GOOD = ProbeResult(
     "chat", "short", "m", "success", "", 200, 0.3, 0.05, 1.0, 0.1, 20, 11, "usage", "stop", False,
@@ -51,6 +52,7 @@ def test_a_success_is_observed() -> None:
     record.start()
     record.end(GOOD, SLO, 1_800_000_000.0)
     shown = samples(record)
+    assert shown["llm_probe_finish_reasons_total"] == dict.fromkeys(metrics.FINISH_REASONS, 0.0) | {"stop": 1.0}
     # 0.3 s lies between the bounds 0.291 and 0.364.
     assert shown["llm_probe_ttft_seconds_bucket"]["0.291"] == 0
     assert shown["llm_probe_ttft_seconds_bucket"]["0.364"] == 1
@@ -162,24 +164,47 @@ def test_a_snapshot_does_not_change_afterwards() -> None:
     assert series.phase_counts == dict.fromkeys(metrics.PHASES, 1)
 
 
-def test_the_series_budget_of_a_target_and_scenario() -> None:
-    """At most 150 per target and scenario when every phase, gauge and reason is there."""
-    record = Record("m")
+@pytest.mark.parametrize(("buckets", "most"), [("fine", 150), ("coarse", 120)])
+def test_the_series_budget_of_a_target_and_scenario(buckets: Buckets, most: int) -> None:
+    """When every phase, gauge and reason is there."""
+    record = Record("m", LADDERS[buckets])
     record.start()
     record.end(GOOD, SLO, 0.0)
     shown = samples(record)
     of_the_process = {str(metrics.INFLIGHT)}
     counts = Counter({name: len(values) for name, values in shown.items() if name not in of_the_process})
-    assert counts.total() <= 150, counts.most_common()
+    assert counts.total() <= most, counts.most_common()
     # Everything that can be there is there, or the sum would prove nothing.
     declared = {name for metric in metrics.ALL if metric.labels[:3] == metrics.PROBE for name in metric.series_names}
     assert set(counts) == declared
 
 
-def test_the_ladders_show_a_change_of_a_quarter() -> None:
-    for buckets in (metrics.TTFT.buckets, metrics.TPOT.buckets):
-        factors = [later / earlier for earlier, later in itertools.pairwise(buckets)]
-        assert all(1.24 < factor < 1.26 for factor in factors)
+def test_finish_reasons_are_a_bounded_set() -> None:
+    record = Record("m")
+    for reason in ("length", "stop", "eos_token", "abort", None):
+        record.end(replace(GOOD, outcome="finish_reason", finish_reason=reason), SLO, 0.0)
+    reasons = samples(record)["llm_probe_finish_reasons_total"]
+    assert reasons == {"stop": 1, "length": 1, "tool_calls": 0, "content_filter": 0, "other": 2}
+
+
+def test_another_ladder_begins_its_histograms_anew_and_nothing_else() -> None:
+    record = Record("m")
+    record.start()
+    record.end(GOOD, SLO, 0.0)
+    before = record.version
+    record.use(FINE)
+    assert record.version == before
+    record.use(COARSE)
+    assert record.version != before
+    shown = samples(record)
+    assert shown["llm_probe_ttft_seconds_count"] == shown["llm_probe_e2e_seconds_count"] == {"": 0.0}
+    assert len(shown["llm_probe_ttft_seconds_bucket"]) == len(COARSE.ttft) + 1
+    assert shown["llm_probe_started_total"] == shown["llm_probe_slo_good_total"] == {"": 1.0}
+    record.end(GOOD, SLO, 0.0)
+    assert samples(record)["llm_probe_ttft_seconds_bucket"]["0.455"] == 1
+    # Of another model's series too.
+    record.name_model("n")
+    assert len(samples(record)["llm_probe_ttft_seconds_bucket"]) == len(COARSE.ttft) + 1
 
 
 def test_both_text_formats_can_be_rendered() -> None:

@@ -143,7 +143,7 @@ def test_a_deleted_target_is_gone_and_formats_are_few() -> None:
     assert len(page.app._formats) == rendered.MOST_FORMATS
     del page.records["other", "short"]
     page.get()
-    assert b"other" not in page.get()[1]
+    assert b'target="other"' not in page.get()[1]
     assert set(page.app._formats[page.get()[0]["Content-Type"]][1]) == {("chat", "short")}
 
 
