@@ -43,7 +43,8 @@ def ask(
     types = protocol.stream_types if scenario.stream else (DOCUMENT_TYPE,)
     headers = {"Content-Type": DOCUMENT_TYPE, "Accept": types[0], **protocol.headers, **authorization}
     body = fitted(protocol.body(model, question_of(scenario, case)), refused)
-    with _asked(target.url + protocol.path, headers, json.dumps(body).encode(), recorder, scenario.stream) as answer:
+    path = protocol.path if scenario.stream else protocol.document_path
+    with _asked(target.url + path, headers, json.dumps(body).encode(), recorder, scenario.stream) as answer:
         answer.check_status(body)
         if answer.media_type in _OTHER_TYPES - {*types}:
             raise _not_the_answer(answer, scenario.stream)

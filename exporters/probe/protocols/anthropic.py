@@ -34,7 +34,7 @@ _PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_inp
 class Anthropic:
     """The protocol that `api: anthropic` names."""
 
-    path = "/v1/messages"
+    path = document_path = "/v1/messages"
     models_path = "/v1/models"
     stream_types = ("text/event-stream",)
     headers: Mapping[str, str] = MappingProxyType({"anthropic-version": "2023-06-01"})

@@ -80,6 +80,10 @@ class ProbeProtocol(Protocol):
         """Appended to the target's URL."""
 
     @property
+    def document_path(self) -> str:
+        """Appended instead where the answer is to come in one piece."""
+
+    @property
     def models_path(self) -> str:
         """Appended to the target's URL, where the server lists its models."""
 

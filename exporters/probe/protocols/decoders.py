@@ -109,10 +109,13 @@ def _object(value: object, read: Read, what: str) -> StreamEvent:
         error = value.get("error")
         return StreamEvent(error=error_identifier(error if isinstance(error, dict) else value))
     found = read(value)
-    # Anthropic names the model inside the message that begins the stream.
-    message = value.get("message")
-    model = value.get("model", message.get("model") if isinstance(message, dict) else None)
-    return replace(found, model=label(model), fingerprint=label(value.get("system_fingerprint")))
+    return replace(found, model=label(_model(value)), fingerprint=label(value.get("system_fingerprint")))
+
+
+def _model(value: Json) -> object:
+    """Return what names the model; Anthropic and OpenAI's Responses name it inside what begins the stream."""
+    inner = value.get("message") or value.get("response")
+    return value.get("model", inner.get("model") if isinstance(inner, dict) else None)
 
 
 def _is_error(value: Json) -> bool:

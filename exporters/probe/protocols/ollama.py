@@ -14,7 +14,7 @@ _DURATIONS = {"load": "load_duration", "prefill": "prompt_eval_duration", "decod
 class Ollama:
     """The protocol that `api: ollama` names."""
 
-    path = "/api/chat"
+    path = document_path = "/api/chat"
     models_path = "/api/tags"
     stream_types = ("application/x-ndjson", "application/ndjson", "application/jsonl")
     headers = NO_HEADERS

@@ -16,7 +16,7 @@ _TEXT_FIELDS: tuple[tuple[str, Channel], ...] = (
 class OpenAiChat:
     """The protocol that `api: openai-chat` names."""
 
-    path = "/chat/completions"
+    path = document_path = "/chat/completions"
     models_path = MODELS_PATH
     stream_types = STREAM_TYPES
     headers = NO_HEADERS

@@ -8,7 +8,7 @@ from exporters.probe.protocols.openai import MODELS_PATH, STREAM_TYPES, Tokens, 
 class OpenAiCompletions:
     """The protocol that `api: openai-completions` names."""
 
-    path = "/completions"
+    path = document_path = "/completions"
     models_path = MODELS_PATH
     stream_types = STREAM_TYPES
     headers = NO_HEADERS

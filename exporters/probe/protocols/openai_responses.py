@@ -1,0 +1,131 @@
+"""OpenAI's Responses API: `POST {url}/responses`; also served by vLLM, SGLang, llama.cpp and Ollama.
+
+https://platform.openai.com/docs/api-reference/responses-streaming
+"""
+
+from exporters.probe.protocols.base import (
+    NO_HEADERS,
+    Channel,
+    Decoder,
+    Question,
+    StreamEvent,
+    Usage,
+    count,
+    error_identifier,
+    identifier,
+)
+from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
+from exporters.probe.protocols.openai import MODELS_PATH, STREAM_TYPES, Tokens
+
+# Only deltas carry tokens: `response.created` and its like come at once, and each `.done` repeats what was streamed.
+_DELTAS: dict[str, Channel] = {
+    "response.output_text.delta": "content",
+    "response.reasoning_text.delta": "reasoning",
+    "response.reasoning_summary_text.delta": "reasoning",
+    "response.function_call_arguments.delta": "tool",
+    "response.refusal.delta": "refusal",
+}
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+_PARTS: dict[str, tuple[str, Channel]] = {
+    "output_text": ("text", "content"),
+    "reasoning_text": ("text", "reasoning"),
+    "summary_text": ("text", "reasoning"),
+    "refusal": ("refusal", "refusal"),
+}
+# In chat completions' words, so that `finish_reasons` means the same for every API.
+_INCOMPLETE = {"max_output_tokens": "length"}
+
+
+class OpenAiResponses:
+    """The protocol that `api: openai-responses` names."""
+
+    path = document_path = "/responses"
+    models_path = MODELS_PATH
+    stream_types = STREAM_TYPES
+    headers = NO_HEADERS
+
+    def body(self, model: str, question: Question) -> dict[str, object]:
+        """Return the request's JSON; the server is asked to keep nothing of it."""
+        return {
+            "model": model,
+            "input": [dict(message) for message in question.messages],
+            "max_output_tokens": question.max_tokens,
+            "temperature": 0,
+            "store": False,
+            "stream": question.stream,
+        }
+
+    def decoder(self, stream: bool = True) -> Decoder:
+        """Return a decoder for one answer."""
+        return SseDecoder(_read_event) if stream else DocumentDecoder(_read_response)
+
+
+def _read_event(data: Json) -> StreamEvent:
+    kind = data.get("type")
+    if not isinstance(kind, str):
+        return StreamEvent()
+    if kind in _DELTAS:
+        text = data.get("delta")
+        return StreamEvent(_DELTAS[kind], text) if isinstance(text, str) and text else StreamEvent()
+    if kind == "response.output_item.added":
+        # The name of the function that is called is generated like its arguments.
+        item = data.get("item")
+        name = item.get("name") if isinstance(item, dict) else None
+        return StreamEvent("tool", name) if isinstance(name, str) and name else StreamEvent()
+    response = data.get("response")
+    if kind not in _ENDS or not isinstance(response, dict):
+        return StreamEvent()
+    # What it holds was streamed before.
+    end = _read_response(response)
+    return StreamEvent(finish_reason=end.finish_reason, usage=end.usage, error=end.error, done=True)
+
+
+def _read_response(data: Json) -> StreamEvent:
+    """Return what a whole response says: the answer that was not streamed, or the end of one that was."""
+    error = data.get("error")
+    if error or data.get("status") == "failed":
+        return StreamEvent(error=error_identifier(error))
+    items = [item for item in _list(data.get("output")) if isinstance(item, dict)]
+    found = [tokens for item in items for tokens in _item(item)]
+    content = [text for channel, text in found if channel == "content"]
+    channel: Channel | None = "content" if content else next((channel for channel, _ in found), None)
+    text = "".join(content or (text for _, text in found))
+    return StreamEvent(channel, text, _finish_reason(data, items), _usage(data.get("usage")))
+
+
+def _item(item: Json) -> list[Tokens]:
+    """Return the channel and text of each part of an output item that has some."""
+    if item.get("type") == "function_call":
+        call = "".join(value for key in ("name", "arguments") if isinstance(value := item.get(key), str))
+        return [("tool", call)] if call else []
+    found: list[Tokens] = []
+    for part in (*_list(item.get("summary")), *_list(item.get("content"))):
+        kind = part.get("type") if isinstance(part, dict) else None
+        if not isinstance(part, dict) or not isinstance(kind, str) or kind not in _PARTS:
+            continue
+        field, channel = _PARTS[kind]
+        text = part.get(field)
+        if isinstance(text, str) and text:
+            found.append((channel, text))
+    return found
+
+
+def _finish_reason(data: Json, items: list[Json]) -> str | None:
+    status = data.get("status")
+    if status == "incomplete":
+        details = data.get("incomplete_details")
+        reason = identifier(details.get("reason")) if isinstance(details, dict) else None
+        return _INCOMPLETE.get(reason, reason) if reason else "other"
+    if status != "completed":
+        return None
+    return "tool_calls" if any(item.get("type") == "function_call" for item in items) else "stop"
+
+
+def _usage(usage: object) -> Usage | None:
+    if not isinstance(usage, dict):
+        return None
+    return Usage(count(usage.get("input_tokens")), count(usage.get("output_tokens")))
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
