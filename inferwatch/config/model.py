@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from inferwatch.config.built_in import BUILT_IN_SCENARIOS
+from inferwatch.config.connection import Tls
 from inferwatch.config.consistency import OWN_GPU_EXPORTER as OWN_GPU_EXPORTER
 from inferwatch.config.consistency import OWN_NODE as OWN_NODE
 from inferwatch.config.consistency import findings
@@ -17,6 +18,7 @@ from inferwatch.config.fields import (
     MetricsUrl,
     Money,
     Name,
+    ProxyUrl,
     SecretFile,
     SecretVariable,
     Text,
@@ -27,7 +29,9 @@ from inferwatch.config.scenario import Scenario as Scenario
 from inferwatch.engines import engine_names
 from inferwatch.strict_yaml import Finding, FindingsError, Strict
 
-Api = Literal["openai-chat", "openai-completions", "ollama", "anthropic"]
+Api = Literal["openai-chat", "openai-completions", "openai-responses", "ollama", "anthropic", "tgi", "llamacpp"]
+# These put their version, if they have one, into the path that is appended to the URL.
+_APIS_AT_THE_ROOT = ("ollama", "anthropic", "tgi", "llamacpp")
 SloName = Literal["ttft", "tpot", "e2e"]
 Buckets = Literal["fine", "coarse"]
 SLO_NAMES: tuple[SloName, ...] = ("ttft", "tpot", "e2e")
@@ -186,6 +190,9 @@ class Target(Strict):
     metrics: list[MetricsUrl] = Field(default_factory=list)
     metrics_auth: Name | None = None
     auth: Auth | None = None
+    tls: Tls | None = None
+    proxy: ProxyUrl | None = None
+    proxy_auth_file: SecretFile | None = None
     slo: Slo = Slo()
     gpus: Gpus | None = None
     cost: Cost | None = None
@@ -207,11 +214,19 @@ class Target(Strict):
 
     @model_validator(mode="after")
     def _url_of_the_api(self) -> "Target":
-        # These APIs put their version into the path that is appended.
-        if self.api in ("ollama", "anthropic") and self.url.endswith(("/v1", "/api")):
+        if self.api in _APIS_AT_THE_ROOT and self.url.endswith(("/v1", "/api")):
             base = self.url.rpartition("/")[0]
             raise FindingsError([(("url",), f"with api: {self.api} write the URL without its version: {base}")])
         return self
+
+    @model_validator(mode="after")
+    def _connection_fits(self) -> "Target":
+        found: list[Finding] = []
+        if self.tls is not None and not self.url.startswith("https:"):
+            found.append((("tls",), "this needs an url: that begins with https://"))
+        if self.proxy_auth_file is not None and self.proxy is None:
+            found.append((("proxy_auth_file",), "this needs proxy: with the address that asks for it"))
+        return FindingsError.raised(found, self)
 
     @model_validator(mode="after")
     def _key_needs_metrics(self) -> "Target":
