@@ -3,180 +3,22 @@
 Values are in NVML's own units; the collectors turn them into base units. Every method may raise a `DriverError`.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
+from exporters.gpu.answers import (
+    Memory,
+    MigInstance,
+    NvLink,
+    Observed,
+    Process,
+    RemappedRows,
+    Utilization,
+    Versions,
+    XidEvent,
+)
 from exporters.gpu.errors import UnsupportedError
-
-ClockDomain = Literal["graphics", "sm", "memory", "video"]
-CLOCK_DOMAINS: tuple[ClockDomain, ...] = ("graphics", "sm", "memory", "video")
-
-Fact = Literal[
-    "name",
-    "brand",
-    "architecture",
-    "compute_capability",
-    "pci_bus_id",
-    "serial",
-    "board_part_number",
-    "vbios_version",
-    "minor_number",
-]
-# What one number says about a GPU. The unit is the name's last word, else a count or an enumeration of NVML's.
-Reading = Literal[
-    "persistence_mode",
-    "ecc_mode",
-    "ecc_mode_pending",
-    "mig_mode",
-    "mig_mode_pending",
-    "gsp_mode",
-    "compute_mode",
-    "performance_state",
-    "encoder_percent",
-    "decoder_percent",
-    "jpeg_percent",
-    "ofa_percent",
-    "bar1_total_bytes",
-    "bar1_used_bytes",
-    "memory_celsius",
-    "margin_celsius",
-    "shutdown_celsius",
-    "slowdown_celsius",
-    "memory_max_celsius",
-    "gpu_max_celsius",
-    "shutdown_tlimit_celsius",
-    "slowdown_tlimit_celsius",
-    "memory_max_tlimit_celsius",
-    "gpu_max_tlimit_celsius",
-    "instant_milliwatts",
-    "module_milliwatts",
-    "default_limit_milliwatts",
-    "lowest_limit_milliwatts",
-    "highest_limit_milliwatts",
-    "ecc_corrected",
-    "ecc_uncorrected",
-    "ecc_corrected_ever",
-    "ecc_uncorrected_ever",
-    "recovery_action",
-    "pcie_generation",
-    "pcie_generation_max",
-    "pcie_width",
-    "pcie_width_max",
-    "pcie_replays",
-    "pcie_recoveries",
-    "pcie_transmitted_bytes",
-    "pcie_received_bytes",
-    "pcie_transmitting_kilobytes_per_second",
-    "pcie_receiving_kilobytes_per_second",
-    "pcie_correctable_errors",
-    "pcie_nonfatal_errors",
-    "pcie_fatal_errors",
-    "pcie_receiver_errors",
-    "pcie_bad_tlp",
-    "pcie_bad_dllp",
-    "pcie_naks_sent",
-    "pcie_naks_received",
-    "pcie_lcrc_errors",
-    "pcie_unsupported_requests",
-]
-SampleKind = Literal["utilization_percent", "power_milliwatts"]
-ProcessKind = Literal["compute", "graphics", "mps"]
-PROCESS_KINDS: tuple[ProcessKind, ...] = ("compute", "graphics", "mps")
-# Shares of time or of what is possible, in percent, by GPM (GPU performance monitoring, Hopper and newer).
-Activity = Literal[
-    "graphics", "sm", "sm_occupancy", "tensor", "dram", "int", "fp64", "fp32", "fp16", "hmma", "imma", "dfma"
-]
-
-
-@dataclass(frozen=True)
-class Versions:
-    """The driver's versions; one that it does not tell is empty."""
-
-    driver: str
-    cuda: str
-    nvml: str
-
-
-@dataclass(frozen=True)
-class Utilization:
-    """Percent of the driver's last sample period, 0 to 100."""
-
-    gpu: int
-    memory: int
-
-
-@dataclass(frozen=True)
-class Memory:
-    """Bytes. Where `reserved` is None the driver told only version 1, whose `used` includes what is reserved."""
-
-    total: int
-    used: int
-    free: int
-    reserved: int | None
-
-
-@dataclass(frozen=True)
-class Observed:
-    """One sample of the driver's own; `microseconds` is Unix time."""
-
-    microseconds: int
-    value: int
-
-
-@dataclass(frozen=True)
-class RemappedRows:
-    """How many rows of memory were replaced, and whether a replacement waits for a reset or failed."""
-
-    correctable: int
-    uncorrectable: int
-    pending: int
-    failed: int
-
-
-@dataclass(frozen=True)
-class NvLink:
-    """All links of one GPU together.
-
-    Attributes:
-        links: How many it has.
-        up: How many of them are up.
-        transmitted: Bytes of data sent; None where there is no such counter.
-        received: Bytes of data received; None where there is no such counter.
-        errors: Errors by type, of the types that are counted.
-    """
-
-    links: int
-    up: int
-    transmitted: int | None
-    received: int | None
-    errors: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Process:
-    """A process that uses a GPU.
-
-    Attributes:
-        pid: Its id, in the host's PID namespace.
-        used: Bytes of GPU memory; None where the driver does not say.
-        gpu_instance: Of a GPU in MIG mode, else None.
-    """
-
-    pid: int
-    used: int | None
-    gpu_instance: int | None
-
-
-@dataclass(frozen=True)
-class MigInstance:
-    """One compute instance of a GPU in MIG mode; `memory` is that of its GPU instance, which several may share."""
-
-    uuid: str
-    gpu_instance: int
-    compute_instance: int
-    profile: str
-    memory: Memory | None
+from exporters.gpu.questions import Activity, ClockDomain, Fact, ProcessKind, Reading, SampleKind
 
 
 class Device(Protocol):
@@ -186,6 +28,10 @@ class Device(Protocol):
     uuid: str
     # The version of the driver that serves it.
     driver_version: str
+
+    @property
+    def answered(self) -> int:
+        """How many calls the driver has answered; what is remembered of an earlier answer counts for nothing."""
 
     def fact(self, fact: Fact) -> str:
         """Return something that never changes."""
@@ -265,14 +111,6 @@ class Device(Protocol):
     def fan_speeds(self) -> list[int]:
         """Return how fast each fan should turn, in percent of the highest speed; may be above 100."""
         raise _unsupported("fans")
-
-
-@dataclass(frozen=True)
-class XidEvent:
-    """An XID that the driver reports; `uuid` is empty where it does not say of which GPU."""
-
-    uuid: str
-    xid: int
 
 
 class XidEvents(Protocol):

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from exporters.gpu import advice, roll_call
-from exporters.gpu.driver import Driver, Versions
+from exporters.gpu.answers import Versions
+from exporters.gpu.driver import Driver
 from exporters.gpu.errors import DriverError
 from exporters.gpu.expected import Expected
 from exporters.gpu.integrator import ReasonIntegrator

@@ -10,22 +10,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from exporters.gpu import reasons
+from exporters.gpu.answers import Memory, Observed, RemappedRows, Utilization, Versions
 from exporters.gpu.collectors.clock_event_counters import ALWAYS, NEW_IDS, POLICY_THERMAL
 from exporters.gpu.control import ControlFile, Orders
-from exporters.gpu.driver import (
-    Activity,
-    ClockDomain,
-    Device,
-    Fact,
-    Memory,
-    Observed,
-    Reading,
-    RemappedRows,
-    SampleKind,
-    Utilization,
-    Versions,
-)
+from exporters.gpu.driver import Device
 from exporters.gpu.errors import GpuDeadError, UnsupportedError
+from exporters.gpu.questions import Activity, ClockDomain, Fact, Reading, SampleKind
 from exporters.gpu.simulated_xids import SimulatedXids
 
 # The figures of an H100 SXM: limits, clocks, and power at idle and at full load.
@@ -66,6 +56,8 @@ class SimulatedDevice(Device):
     """One simulated GPU."""
 
     driver_version = DRIVER_VERSION
+    # It answers always, or is lost.
+    answered = 0
 
     def __init__(self, index: int, control: ControlFile, clock: Callable[[], float]) -> None:
         self.uuid = f"GPU-SIMULATED-{index}"

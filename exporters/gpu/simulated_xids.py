@@ -4,8 +4,9 @@ import threading
 import time
 from collections.abc import Hashable
 
+from exporters.gpu.answers import XidEvent
 from exporters.gpu.control import ControlFile
-from exporters.gpu.driver import Device, XidEvent
+from exporters.gpu.driver import Device
 
 LOOK_EVERY_SECONDS = 0.2
 

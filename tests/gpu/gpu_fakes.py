@@ -6,26 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from exporters.gpu import metrics
-from exporters.gpu.collection import Collect, Collection, Notices, Sample, Snapshot
-from exporters.gpu.collectors import COLLECTORS, Sources
-from exporters.gpu.driver import (
-    Activity,
-    ClockDomain,
-    Device,
-    Fact,
+from exporters.gpu.answers import (
     Memory,
     MigInstance,
     NvLink,
     Observed,
     Process,
-    ProcessKind,
-    Reading,
     RemappedRows,
-    SampleKind,
     Utilization,
     Versions,
     XidEvent,
 )
+from exporters.gpu.collection import Collect, Collection, Notices, Sample, Snapshot
+from exporters.gpu.collectors import COLLECTORS, Sources
+from exporters.gpu.driver import Device
 from exporters.gpu.errors import (
     DriverError,
     GpuDeadError,
@@ -35,6 +29,7 @@ from exporters.gpu.errors import (
     UnknownError,
     UnsupportedError,
 )
+from exporters.gpu.questions import Activity, ClockDomain, Fact, ProcessKind, Reading, SampleKind
 from exporters.gpu.tally import Tally
 
 UNSUPPORTED = UnsupportedError("nvmlFake", 3, "not_supported")
@@ -57,6 +52,7 @@ class FakeDevice(Device):
     def __init__(self, index: int = 0, driver_version: str = "580.126.09") -> None:
         self.uuid = f"GPU-{index}"
         self.driver_version = driver_version
+        self.answered = 0
         self.fault: DriverError | None = None
         self.open_gate = threading.Event()
         self.open_gate.set()
@@ -158,6 +154,7 @@ class FakeDevice(Device):
         answer = self.fault or self.answers.get(method, otherwise)
         if isinstance(answer, DriverError):
             raise again(answer)
+        self.answered += 1
         return answer
 
 

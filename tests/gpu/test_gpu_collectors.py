@@ -5,9 +5,9 @@ import pytest
 from gpu_fakes import DENIED, LOST, TRANSIENT, UNKNOWN, UNSUPPORTED, FakeDevice, capabilities, collect, values
 
 from exporters.gpu import metrics, reasons
+from exporters.gpu.answers import Memory, Utilization
 from exporters.gpu.collectors import COLLECTORS
 from exporters.gpu.collectors.clock_event_counters import NEW_IDS, OLD_IDS, slowdown_fields
-from exporters.gpu.driver import Memory, Utilization
 from exporters.gpu.errors import GpuDeadError, UnknownError
 from exporters.gpu.tally import Tally
 from inferwatch.metric import Metric

@@ -8,8 +8,8 @@ import pytest
 from gpu_fakes import UNSUPPORTED, FakeDevice, capabilities, collect, collect_with, values
 
 from exporters.gpu import metrics
+from exporters.gpu.answers import Memory, MigInstance, NvLink, RemappedRows
 from exporters.gpu.collectors import unified_memory
-from exporters.gpu.driver import Memory, MigInstance, NvLink, RemappedRows
 from exporters.gpu.tally import Tally
 from inferwatch.metric import Metric
 

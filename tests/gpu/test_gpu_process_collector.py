@@ -4,8 +4,8 @@ import pytest
 from gpu_fakes import DENIED, FakeDevice, collect, collect_with, values
 
 from exporters.gpu import metrics
+from exporters.gpu.answers import Memory, Process
 from exporters.gpu.collectors import process
-from exporters.gpu.driver import Memory, Process
 
 GIB = 2**30
 CONTAINER = "0a1b2c3d" * 8

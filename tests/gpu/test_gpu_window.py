@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.gpu import metrics
+from exporters.gpu.answers import Observed
 from exporters.gpu.collectors import window
 from exporters.gpu.collectors.window import SECOND, Window, Windows
-from exporters.gpu.driver import Observed
 from exporters.gpu.tally import Tally
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.gpu import metrics
-from exporters.gpu.driver import XidEvent
+from exporters.gpu.answers import XidEvent
 from exporters.gpu.errors import GpuDeadError
 from exporters.gpu.tally import Tally
 from exporters.gpu.xid import catalogue

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
-from exporters.gpu.driver import Activity
+from exporters.gpu.questions import Activity
 from inferwatch.metric import Metric
 
 PERCENT = 0.01

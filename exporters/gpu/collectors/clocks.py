@@ -4,7 +4,7 @@ from functools import partial
 
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
-from exporters.gpu.driver import ClockDomain
+from exporters.gpu.questions import ClockDomain
 
 MEGAHERTZ = 1e6
 HIGHEST_HERTZ = 100e9

@@ -4,7 +4,7 @@ from functools import partial
 
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
-from exporters.gpu.driver import Reading
+from exporters.gpu.questions import Reading
 
 # NVML's "no value" (all bits set) lies above.
 MOST_ERRORS = 2**48

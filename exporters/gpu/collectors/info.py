@@ -4,7 +4,7 @@ from functools import partial
 
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
-from exporters.gpu.driver import Fact
+from exporters.gpu.questions import Fact
 
 FACTS: tuple[Fact, ...] = (
     "name",

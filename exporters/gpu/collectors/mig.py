@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from functools import partial
 
 from exporters.gpu import metrics
+from exporters.gpu.answers import MigInstance
 from exporters.gpu.collection import Collection
 from exporters.gpu.collectors.memory import LARGEST_BYTES
-from exporters.gpu.driver import Activity, MigInstance
+from exporters.gpu.questions import Activity
 from inferwatch.metric import Metric
 
 PERCENT = 0.01

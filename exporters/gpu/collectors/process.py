@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from exporters.gpu import metrics
+from exporters.gpu.answers import Process
 from exporters.gpu.cgroup import NOBODY, Processes
 from exporters.gpu.collection import Collect, Collection
-from exporters.gpu.driver import PROCESS_KINDS, Process
+from exporters.gpu.questions import PROCESS_KINDS
 
 # One GPU with very many processes must not fill Prometheus.
 MOST_SHOWN = 16

@@ -5,7 +5,7 @@ from functools import partial
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 from exporters.gpu.collectors.temperature import HOTTEST
-from exporters.gpu.driver import Reading
+from exporters.gpu.questions import Reading
 
 ABSOLUTE: dict[str, Reading] = {
     "shutdown": "shutdown_celsius",

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from exporters.gpu import metrics
+from exporters.gpu.answers import Memory
 from exporters.gpu.collection import Collect, Collection
-from exporters.gpu.driver import Memory
 
 # A GPU that does not tell its memory is one of these, or it is a vGPU or WSL2 that does not tell.
 SHARES_THE_HOST = re.compile(r"\b(GB10|Thor|Orin|Xavier)\b")

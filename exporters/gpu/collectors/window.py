@@ -10,9 +10,10 @@ from collections.abc import Callable
 from functools import partial
 
 from exporters.gpu import metrics
+from exporters.gpu.answers import Observed
 from exporters.gpu.collection import Collect, Collection
 from exporters.gpu.collectors.power import HIGHEST_WATTS, MILLIWATT
-from exporters.gpu.driver import Observed, SampleKind
+from exporters.gpu.questions import SampleKind
 
 SECOND = 1_000_000
 NEVER = -1e9

@@ -6,26 +6,13 @@ from typing import Any
 
 import pynvml
 
-from exporters.gpu.driver import (
-    Activity,
-    ClockDomain,
-    Device,
-    Fact,
-    Memory,
-    MigInstance,
-    NvLink,
-    Observed,
-    Process,
-    ProcessKind,
-    Reading,
-    RemappedRows,
-    SampleKind,
-    Utilization,
-)
+from exporters.gpu.answers import Memory, MigInstance, NvLink, Observed, Process, RemappedRows, Utilization
+from exporters.gpu.driver import Device
 from exporters.gpu.errors import TransientError
 from exporters.gpu.nvml import facts, fields, links, mig, processes, readings
 from exporters.gpu.nvml.calls import Caller, Number64, call, error
 from exporters.gpu.nvml.gpm import Gpm
+from exporters.gpu.questions import Activity, ClockDomain, Fact, ProcessKind, Reading, SampleKind
 
 _CLOCKS: dict[ClockDomain, int] = {
     "graphics": pynvml.NVML_CLOCK_GRAPHICS,
@@ -58,6 +45,11 @@ class NvmlDevice(Device):
     def handle(self) -> Any:
         """What NVML knows it by."""
         return self._ask.handle
+
+    @property
+    def answered(self) -> int:
+        """How many calls the library has answered."""
+        return self._ask.answered
 
     def fact(self, fact: Fact) -> str:
         """Return something that never changes."""

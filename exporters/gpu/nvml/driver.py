@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from exporters.gpu.driver import Versions
+from exporters.gpu.answers import Versions
 from exporters.gpu.errors import PermissionDeniedError, TransientError, UnsupportedError
 from exporters.gpu.nvml.calls import call
 from exporters.gpu.nvml.device import NvmlDevice

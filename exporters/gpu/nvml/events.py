@@ -5,7 +5,8 @@ from typing import Any, Protocol
 
 import pynvml
 
-from exporters.gpu.driver import Device, XidEvent
+from exporters.gpu.answers import XidEvent
+from exporters.gpu.driver import Device
 from exporters.gpu.nvml.calls import call, check, symbol
 
 MILLISECONDS = 1000

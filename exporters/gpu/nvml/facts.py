@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from exporters.gpu.driver import Fact
 from exporters.gpu.nvml.calls import Caller
+from exporters.gpu.questions import Fact
 
 # nvmlBrandType_t and nvmlDeviceArchitecture_t of nvml.h.
 _BRANDS = {

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pynvml
 
-from exporters.gpu.driver import Activity
 from exporters.gpu.errors import DriverError
 from exporters.gpu.nvml.calls import call, check, error, symbol
+from exporters.gpu.questions import Activity
 
 METRICS: dict[Activity, int] = {
     "graphics": 1,

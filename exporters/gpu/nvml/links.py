@@ -2,7 +2,7 @@
 
 import pynvml
 
-from exporters.gpu.driver import NvLink
+from exporters.gpu.answers import NvLink
 from exporters.gpu.errors import TransientError, UnsupportedError
 from exporters.gpu.nvml.calls import Caller, error
 from exporters.gpu.nvml.fields import ALL_LINKS, Field, read

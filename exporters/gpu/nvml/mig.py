@@ -7,7 +7,7 @@ from typing import Any
 
 import pynvml
 
-from exporters.gpu.driver import Memory, MigInstance
+from exporters.gpu.answers import Memory, MigInstance
 from exporters.gpu.errors import PermissionDeniedError, TransientError, UnsupportedError
 from exporters.gpu.nvml.calls import Caller, address, call
 

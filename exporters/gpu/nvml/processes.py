@@ -5,9 +5,10 @@ from typing import Any
 
 import pynvml
 
-from exporters.gpu.driver import Process, ProcessKind
+from exporters.gpu.answers import Process
 from exporters.gpu.errors import DriverError
 from exporters.gpu.nvml.calls import Caller, check, symbol
+from exporters.gpu.questions import ProcessKind
 
 FUNCTIONS: dict[ProcessKind, str] = {
     "compute": "nvmlDeviceGetComputeRunningProcesses",

@@ -13,10 +13,10 @@ from typing import Any
 
 import pynvml
 
-from exporters.gpu.driver import Reading
 from exporters.gpu.errors import UnsupportedError
 from exporters.gpu.nvml.calls import Caller
 from exporters.gpu.nvml.fields import Field, read_one
+from exporters.gpu.questions import Reading
 
 
 @dataclass(frozen=True)
