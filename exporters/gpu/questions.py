@@ -1,0 +1,82 @@
+"""What can be asked of a GPU by name. The unit is the name's last word, else a count or an enumeration of NVML's."""
+
+from typing import Literal
+
+ClockDomain = Literal["graphics", "sm", "memory", "video"]
+CLOCK_DOMAINS: tuple[ClockDomain, ...] = ("graphics", "sm", "memory", "video")
+
+Fact = Literal[
+    "name",
+    "brand",
+    "architecture",
+    "compute_capability",
+    "pci_bus_id",
+    "serial",
+    "board_part_number",
+    "vbios_version",
+    "minor_number",
+]
+# What one number says about a GPU.
+Reading = Literal[
+    "persistence_mode",
+    "ecc_mode",
+    "ecc_mode_pending",
+    "mig_mode",
+    "mig_mode_pending",
+    "gsp_mode",
+    "compute_mode",
+    "performance_state",
+    "encoder_percent",
+    "decoder_percent",
+    "jpeg_percent",
+    "ofa_percent",
+    "bar1_total_bytes",
+    "bar1_used_bytes",
+    "memory_celsius",
+    "margin_celsius",
+    "shutdown_celsius",
+    "slowdown_celsius",
+    "memory_max_celsius",
+    "gpu_max_celsius",
+    "shutdown_tlimit_celsius",
+    "slowdown_tlimit_celsius",
+    "memory_max_tlimit_celsius",
+    "gpu_max_tlimit_celsius",
+    "instant_milliwatts",
+    "module_milliwatts",
+    "default_limit_milliwatts",
+    "lowest_limit_milliwatts",
+    "highest_limit_milliwatts",
+    "ecc_corrected",
+    "ecc_uncorrected",
+    "ecc_corrected_ever",
+    "ecc_uncorrected_ever",
+    "recovery_action",
+    "pcie_generation",
+    "pcie_generation_max",
+    "pcie_width",
+    "pcie_width_max",
+    "pcie_replays",
+    "pcie_recoveries",
+    "pcie_transmitted_bytes",
+    "pcie_received_bytes",
+    "pcie_transmitting_kilobytes_per_second",
+    "pcie_receiving_kilobytes_per_second",
+    "pcie_correctable_errors",
+    "pcie_nonfatal_errors",
+    "pcie_fatal_errors",
+    "pcie_receiver_errors",
+    "pcie_bad_tlp",
+    "pcie_bad_dllp",
+    "pcie_naks_sent",
+    "pcie_naks_received",
+    "pcie_lcrc_errors",
+    "pcie_unsupported_requests",
+]
+SampleKind = Literal["utilization_percent", "power_milliwatts"]
+ProcessKind = Literal["compute", "graphics", "mps"]
+PROCESS_KINDS: tuple[ProcessKind, ...] = ("compute", "graphics", "mps")
+# Shares of time or of what is possible, in percent, by GPM (GPU performance monitoring, Hopper and newer).
+Activity = Literal[
+    "graphics", "sm", "sm_occupancy", "tensor", "dram", "int", "fp64", "fp32", "fp16", "hmma", "imma", "dfma"
+]
