@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--state.dir", dest="state_dir", type=Path, metavar="DIR", default=Path("state"),
-        help="where the copy of the last good configuration and what probes have spent today are kept",
+        help="where the last good configuration, the spending of today and what servers refuse are kept",
     )  # fmt: skip
     return parser
 

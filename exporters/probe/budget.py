@@ -1,17 +1,14 @@
 """What probes of a target have spent today (UTC), kept in a file, so that a restart does not begin the day anew."""
 
-import json
-import logging
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from exporters.probe.state import replace_file
+from exporters.probe.state import StateFile
 from inferwatch.config.model import ProbeBudget
-
-log = logging.getLogger(__name__)
 
 FILE_NAME = "probe-spending.json"
 DAY_SECONDS = 86400
@@ -54,12 +51,11 @@ class Budgets:
 
     def __init__(self, clock: Callable[[], float] = time.time, folder: Path | None = None) -> None:
         self._clock = clock
-        self._file = folder / FILE_NAME if folder is not None else None
+        self._file = StateFile(folder, FILE_NAME, "what probes have spent today")
         self._lock = threading.Lock()
-        self._saving = threading.Lock()
         self._currencies: dict[str, str] = {}
         self._changed = False
-        self._days = self._load()
+        self._days = self._file.load(_read, "is counted from 0") or {}
 
     def apply(self, currencies: dict[str, str]) -> None:
         """Drop the targets that are configured no more; money of another currency than before starts at 0."""
@@ -101,26 +97,22 @@ class Budgets:
         return int(self._clock() // DAY_SECONDS)
 
     def save(self) -> None:
-        """Write the count to its file if it has changed; an error is logged, and the next call tries again.
+        """Write the count to its file if it has changed; the next call tries again what fails.
 
         What is set aside counts as spent, so that a crash while probes run cannot spend it twice.
         """
-        if self._file is None or not self._changed:
-            return
-        with self._saving:
-            with self._lock:
-                self._changed = False
-                targets = {
-                    target: {"tokens": day.taken.tokens, "money": day.taken.money, "currency": day.currency}
-                    for target, day in self._days.items()
-                    if day.number == self.day()
-                }
-                text = json.dumps({"day": self.day(), "targets": targets}, indent=1)
-            try:
-                replace_file(self._file, text + "\n")
-            except OSError as error:
-                self._changed = True
-                log.error("what probes have spent today cannot be kept in %s: %s", self._file, error.strerror)
+        if self._changed and not self._file.save(self._kept):
+            self._changed = True
+
+    def _kept(self) -> object:
+        with self._lock:
+            self._changed = False
+            targets = {
+                target: {"tokens": day.taken.tokens, "money": day.taken.money, "currency": day.currency}
+                for target, day in self._days.items()
+                if day.number == self.day()
+            }
+            return {"day": self.day(), "targets": targets}
 
     def _today(self, target: str) -> _Day:
         day = self._days.get(target)
@@ -128,22 +120,13 @@ class Budgets:
             day = self._days[target] = _Day(self.day(), self._currencies.get(target, ""))
         return day
 
-    def _load(self) -> dict[str, _Day]:
-        if self._file is None:
-            return {}
-        try:
-            kept = json.loads(self._file.read_text(encoding="utf-8"))
-            number = int(kept["day"])
-            return {
-                str(target): _Day(number, str(one["currency"]), Amount(int(one["tokens"]), float(one["money"])))
-                for target, one in kept["targets"].items()
-            }
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            kind = type(error).__name__
-            log.error("%s cannot be read (%s); what probes have spent today is counted from 0", self._file, kind)
-            return {}
+
+def _read(kept: Any) -> dict[str, _Day]:
+    number = int(kept["day"])
+    return {
+        str(target): _Day(number, str(one["currency"]), Amount(int(one["tokens"]), float(one["money"])))
+        for target, one in kept["targets"].items()
+    }
 
 
 def _holds(limit: ProbeBudget | None, amount: Amount) -> bool:

@@ -106,7 +106,7 @@ class ProbeExporter:
         while self._prober.inflight() and time.monotonic() < give_up:
             time.sleep(0.02)
             expire_all()
-        self._prober.spending.budgets.save()
+        self._prober.save()
         self._server.stop()
 
     def _config(self) -> Config | None:
@@ -125,7 +125,7 @@ class ProbeExporter:
     def _watch(self) -> None:
         self._watched_at = time.monotonic()
         self._meter.tick()
-        self._prober.spending.budgets.save()
+        self._prober.save()
         self._rendered.refresh()
         self.keeper.poll()
 

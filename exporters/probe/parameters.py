@@ -4,11 +4,8 @@ Nothing is sent a second time inside a probe; the refusal is that probe's outcom
 """
 
 import re
-import threading
 from collections.abc import Collection, Mapping
 from http import HTTPStatus
-
-from inferwatch.config import Target
 
 # What a probe asks for and can do without; newer models of OpenAI want the limit under another name.
 REPLACED = {"stream_options": "", "max_tokens": "max_completion_tokens", "temperature": ""}
@@ -58,38 +55,3 @@ def _places(detail: object) -> set[object]:
     listed = detail if isinstance(detail, list) else []
     places = [item.get("loc") for item in listed if isinstance(item, dict)]
     return {place[-1] for place in places if isinstance(place, list) and place and isinstance(place[-1], str)}
-
-
-class Refusals:
-    """Remembers by target which parameters it refuses; a target with another URL, API or model is another one."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._refused: dict[tuple[str, ...], frozenset[str]] = {}
-
-    def of(self, target: Target, model: str) -> frozenset[str]:
-        """Return the parameters that the target refuses for this model, as far as is known."""
-        return self._refused.get(_key(target, model), frozenset())
-
-    def add(self, target: Target, model: str, parameter: str) -> bool:
-        """Remember a refusal; return whether it was not known."""
-        with self._lock:
-            known = self.of(target, model)
-            self._refused[_key(target, model)] = known | {parameter}
-        return parameter not in known
-
-    def forget_all_but(self, targets: Collection[str]) -> None:
-        """Drop the targets that are configured no more."""
-        with self._lock:
-            self._refused = {key: names for key, names in self._refused.items() if key[0] in targets}
-
-    def by_target(self) -> Mapping[str, frozenset[str]]:
-        """Return what each target refuses for any model that was asked for."""
-        found: dict[str, frozenset[str]] = {}
-        for (name, *_), refused in list(self._refused.items()):
-            found[name] = found.get(name, frozenset()) | refused
-        return found
-
-
-def _key(target: Target, model: str) -> tuple[str, ...]:
-    return target.name, target.url, target.api, model

@@ -13,8 +13,8 @@ from exporters.probe.identity import Identities
 from exporters.probe.ladders import LADDERS
 from exporters.probe.manners import Manners
 from exporters.probe.models import served_models
-from exporters.probe.parameters import Refusals
 from exporters.probe.record import Record
+from exporters.probe.refusals import Refusals
 from exporters.probe.responses import Responses
 from exporters.probe.run import ProbeResult, run_probe
 from exporters.probe.spending import Spending
@@ -61,7 +61,7 @@ class Prober:
 
     Args:
         clock: Returns Unix time.
-        state_folder: Where what was spent today is kept; None keeps it in memory alone.
+        state_folder: Where what was spent today and what targets refuse is kept; None keeps it in memory alone.
 
     Attributes:
         spending: What probes have spent.
@@ -77,7 +77,7 @@ class Prober:
         self.spending = Spending(clock, state_folder)
         self.manners = Manners()
         self.history = History()
-        self.refusals = Refusals()
+        self.refusals = Refusals(clock, state_folder)
         self.identities = Identities()
         self.responses = Responses()
         self._lock = threading.Lock()
@@ -113,7 +113,7 @@ class Prober:
         self.spending.apply(config)
         names = {target.name for target in config.targets}
         self.responses.apply(names)
-        self.refusals.forget_all_but(names)
+        self.refusals.apply(config.targets)
         self.identities.forget_all_but(names)
         self.manners.forget_all_but(set(plans), fresh)
         self.history.forget_all_but(set(plans) - fresh)
@@ -144,6 +144,11 @@ class Prober:
         plan = self._plans.get(key)
         if plan is not None:
             plan.record.skip(reason)
+
+    def save(self) -> None:
+        """Keep across a restart what has changed of spending and refusals."""
+        self.spending.budgets.save()
+        self.refusals.save()
 
     def stop(self) -> None:
         """Start no more probes."""

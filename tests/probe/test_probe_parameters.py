@@ -1,4 +1,4 @@
-"""Parameters that a server refuses: how that is recognised, remembered, counted and shown."""
+"""Parameters that a server refuses: how that is recognised, counted and shown."""
 
 import pytest
 from hostile import HostileServer
@@ -6,9 +6,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
 from exporters.probe.found import FoundCollector
-from exporters.probe.parameters import Refusals, fitted, refused_parameter
+from exporters.probe.parameters import fitted, refused_parameter
 from exporters.probe.prober import Prober
-from inferwatch.config import Target, parse_config
+from inferwatch.config import parse_config
 
 SENT = ("model", "messages", "max_tokens", "temperature", "stream", "stream_options")
 KEY = ("chat", "short")
@@ -46,16 +46,6 @@ def test_a_refused_parameter_is_left_out_or_replaced() -> None:
     body = {"model": "m", "max_tokens": 64, "temperature": 0}
     assert fitted(body, ()) == body
     assert fitted(body, {"temperature", "max_tokens", "stream_options"}) == {"model": "m", "max_completion_tokens": 64}
-
-
-def test_a_refusal_belongs_to_one_url_api_and_model() -> None:
-    refusals = Refusals()
-    target = Target(name="chat", url="http://one/v1")
-    assert refusals.add(target, "m", "temperature") and not refusals.add(target, "m", "temperature")
-    assert refusals.of(target, "m") == {"temperature"}
-    assert not refusals.of(target, "other") and not refusals.of(Target(name="chat", url="http://two/v1"), "m")
-    refusals.forget_all_but(set())
-    assert not refusals.by_target()
 
 
 def test_each_refusal_is_a_failed_probe_and_found_out_once(hostile: HostileServer) -> None:
