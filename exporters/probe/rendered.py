@@ -11,9 +11,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import parse_qs
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder, gzip_accepted, make_wsgi_app
+from prometheus_client.exposition import choose_encoder, gzip_accepted
 
 from exporters.probe.measured import MeasuredCollector
 from exporters.probe.metrics import INFLIGHT
@@ -55,20 +56,14 @@ class RenderedMetrics:
         # The families of the process itself; the records are rendered one by one.
         self._rest.register(MeasuredCollector(dict, dict, inflight))
         self._rest.register(_All(others))
-        whole = CollectorRegistry()
-        whole.register(MeasuredCollector(records, intervals, inflight))
-        whole.register(_All(others))
-        self._whole = make_wsgi_app(whole)
         self._lock = threading.Lock()
         self._formats: OrderedDict[str, tuple[Encoder, dict[Key, _Piece]]] = OrderedDict()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Answer a scrape; one for some families alone (`name[]`) is rendered as a whole."""
-        if environ.get("QUERY_STRING"):
-            answer: Iterable[bytes] = self._whole(environ, start_response)
-            return answer
+        """Answer a scrape; with `name[]`, only with the series or families of these names."""
+        names = parse_qs(environ.get("QUERY_STRING", "")).get("name[]")
         encoder, content_type = choose_encoder(environ.get("HTTP_ACCEPT") or "")
-        body = self._body(encoder, content_type)
+        body = self._body(encoder, content_type, {name.encode() for name in names} if names else None)
         headers = [("Content-Type", content_type)]
         if gzip_accepted(environ.get("HTTP_ACCEPT_ENCODING") or ""):
             body = gzip.compress(body, GZIP_LEVEL)
@@ -83,13 +78,15 @@ class RenderedMetrics:
         for encoder, content_type in formats:
             self._pieces(encoder, content_type)
 
-    def _body(self, encoder: Encoder, content_type: str) -> bytes:
+    def _body(self, encoder: Encoder, content_type: str, names: set[bytes] | None) -> bytes:
         families: dict[bytes, list[bytes]] = {}
         pieces = self._pieces(encoder, content_type)
         for blocks in (*pieces, _blocks(encoder(self._rest))):
             for head, samples in blocks.items():
                 families.setdefault(head, []).append(samples)
-        parts = [part for head, samples in families.items() for part in (head, *samples)]
+        if names is not None:
+            families = {head: _named(head, samples, names) for head, samples in families.items()}
+        parts = [part for head, samples in families.items() if any(samples) for part in (head, *samples)]
         if content_type.startswith("application/openmetrics-text"):
             parts.append(_EOF)
         return b"".join(parts)
@@ -134,6 +131,15 @@ def _piece(encoder: Encoder, key: Key, record: Record, intervals: Mapping[Key, f
     return {
         head: samples for head, samples in blocks.items() if not head.startswith(f"# HELP {INFLIGHT.name} ".encode())
     }
+
+
+def _named(head: bytes, blocks: list[bytes], names: set[bytes]) -> list[bytes]:
+    """Return the samples with these names; all if it is the name of their family (in OpenMetrics without _total)."""
+    family = head.split(b" ", 3)[2]
+    if names & {family, family + b"_total"}:
+        return blocks
+    lines = (line for samples in blocks for line in samples.splitlines(keepends=True))
+    return [line for line in lines if re.split(rb"[{ ]", line, maxsplit=1)[0] in names]
 
 
 def _blocks(text: bytes) -> Blocks:

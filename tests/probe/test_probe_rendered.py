@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -145,6 +146,38 @@ def test_a_deleted_target_is_gone_and_formats_are_few() -> None:
     page.get()
     assert b'target="other"' not in page.get()[1]
     assert set(page.app._formats[page.get()[0]["Content-Type"]][1]) == {("chat", "short")}
+
+
+def series(body: bytes) -> set[str]:
+    return {sample.name for family in text_string_to_metric_families(body.decode()) for sample in family.samples}
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("name[]=llm_probe_started_total", {"llm_probe_started_total"}),
+        ("name[]=llm_probe_ttft_seconds_count", {"llm_probe_ttft_seconds_count"}),
+        ("name[]=llm_probe_ttft_seconds", {f"llm_probe_ttft_seconds{end}" for end in ("_bucket", "_count", "_sum")}),
+        ("name%5B%5D=llm_targets_configured&name%5B%5D=llm_probe_last_success",
+         {"llm_targets_configured", "llm_probe_last_success"}),
+        ("name[]=llm_probe_last", set()),
+    ],
+)  # fmt: skip
+def test_names_choose_series_or_families(query: str, found: set[str]) -> None:
+    page = Page()
+    probe(page.records["chat", "short"])
+    assert series(page.get(query=query)[1]) == found
+    # Heads without samples are left out.
+    heads = [line for line in page.get(query=query)[1].splitlines() if line.startswith(b"# HELP ")]
+    assert len(heads) == len({name.split("_ttft")[0] for name in found})
+    openmetrics = page.get(OPENMETRICS, query)[1].splitlines()
+    assert openmetrics[-1] == b"# EOF"
+    assert {re.split("[{ ]", line.decode())[0] for line in openmetrics if line[:1] != b"#"} == found
+
+
+def test_another_query_changes_nothing() -> None:
+    page = Page()
+    assert page.get(query="debug=1") == page.get()
 
 
 def test_gzip_is_kept() -> None:
