@@ -2,8 +2,9 @@
 
 import ssl
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from inferwatch import pem
 from inferwatch.strict_yaml import Finding, FindingsError
 from inferwatch.web_config.model import CIPHERS, TlsServerConfig
 
@@ -13,7 +14,7 @@ _VERIFY = {
     "VerifyClientCertIfGiven": ssl.CERT_OPTIONAL,
     "RequireAndVerifyClientCert": ssl.CERT_REQUIRED,
 }
-_CERTIFICATE, _PRIVATE_KEY = "CERTIFICATE-----", "PRIVATE KEY-----"
+_KEYS: dict[pem.Part, str] = {"certificate": "cert_file", "key": "key_file", "authority": "client_ca_file"}
 
 
 def server_context(config: TlsServerConfig, folder: Path) -> ssl.SSLContext:
@@ -37,9 +38,7 @@ def server_context(config: TlsServerConfig, folder: Path) -> ssl.SSLContext:
         context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
     if suites := [CIPHERS[name] for name in config.cipher_suites if name in CIPHERS]:
         context.set_ciphers(":".join(suites))
-    _load_certificate(context, folder / config.cert_file, folder / config.key_file)
-    if config.client_ca_file is not None:
-        _load_client_authority(context, folder / config.client_ca_file)
+    _load(context, config, folder)
     context.verify_mode = _VERIFY[config.client_auth_type]
     return context
 
@@ -57,52 +56,22 @@ def subject_alternative_names(certificate: dict[str, Any] | None) -> set[str]:
 
 
 def _check_files(config: TlsServerConfig, folder: Path) -> None:
-    wanted = [("cert_file", config.cert_file, _CERTIFICATE), ("key_file", config.key_file, _PRIVATE_KEY)]
+    wanted: list[tuple[str, str, pem.Part]] = [
+        ("cert_file", config.cert_file, "certificate"),
+        ("key_file", config.key_file, "key"),
+    ]
     if config.client_ca_file is not None:
-        wanted.append(("client_ca_file", config.client_ca_file, _CERTIFICATE))
-    problems = [(key, _problem(folder / name, holds)) for key, name, holds in wanted]
+        wanted.append(("client_ca_file", config.client_ca_file, "authority"))
+    absent = "paths are relative to the folder of this file"
+    problems = [(key, pem.problem(folder / name, part, absent)) for key, name, part in wanted]
     found: list[Finding] = [((key,), problem) for key, problem in problems if problem]
     FindingsError.raised(found, config)
 
 
-def _problem(file: Path, holds: str) -> str:
-    """Say why a file cannot be what it is named as; empty when it may be. No text of it is repeated."""
+def _load(context: ssl.SSLContext, config: TlsServerConfig, folder: Path) -> None:
     try:
-        text = file.read_bytes()
-    except FileNotFoundError:
-        return f"there is no file {file}; paths are relative to the folder of this file"
-    except OSError as error:
-        return f"{file} cannot be read: {error.strerror}; let this process's user read it"
-    if holds.encode() not in text:
-        return f"{file} holds no {'certificate' if holds == _CERTIFICATE else 'private key'} in PEM form"
-    return ""
-
-
-def _load_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
-    def refuse() -> NoReturn:
-        raise FindingsError([(("key_file",), f"{key} asks for a passphrase; store the key without one, readable only "
-                              "by this process's user")])  # fmt: skip
-
-    try:
-        context.load_cert_chain(certificate, key, password=refuse)
-    except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
-            sentence = f"{key} is not the key of {certificate}; name the pair that belongs together"
-            raise FindingsError([(("key_file",), sentence)]) from None
-        sentence = f"{certificate} and {key} cannot be used: {_reason(error)}; write both anew, in PEM form"
-        raise FindingsError([(("cert_file",), sentence)]) from None
-    except OSError as error:
-        raise FindingsError([(("cert_file",), f"{certificate} cannot be read: {error.strerror}")]) from None
-
-
-def _load_client_authority(context: ssl.SSLContext, file: Path) -> None:
-    try:
-        context.load_verify_locations(file)
-    except OSError as error:
-        sentence = f"{file} cannot be used: {_reason(error)}; write the authority's certificate in PEM form"
-        raise FindingsError([(("client_ca_file",), sentence)]) from None
-
-
-def _reason(error: OSError) -> str:
-    named = getattr(error, "reason", None) or error.strerror or type(error).__name__
-    return str(named).replace("_", " ").lower()
+        pem.load_pair(context, folder / config.cert_file, folder / config.key_file)
+        if config.client_ca_file is not None:
+            pem.load_authority(context, folder / config.client_ca_file)
+    except pem.PemError as error:
+        raise FindingsError([((_KEYS[error.part],), str(error))]) from None

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import bcrypt
 import pytest
-from web_config_files import PASSWORD, TLS, USER, Authority, basic, hashed
+from certificates import Authority
+from web_config_files import PASSWORD, TLS, USER, basic, hashed
 
 from inferwatch.errors import ConfigError
 from inferwatch.web_config.access import Access, open_access

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from web_config_files import PASSWORD, TLS, USER, Authority, basic, get, hashed
+from certificates import Authority
+from web_config_files import PASSWORD, TLS, USER, basic, get, hashed
 
 from exporters.gpu import metrics as gpu_metrics
 from exporters.probe import metrics as probe_metrics

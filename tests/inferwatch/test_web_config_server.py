@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from certificates import Authority
 from prometheus_client import CollectorRegistry
-from web_config_files import TLS, USER, Authority, basic, get, hashed
+from web_config_files import TLS, USER, basic, get, hashed
 
 from inferwatch.exposition import ExpositionServer, Request, Response, Route
 from inferwatch.http_server import split_address
