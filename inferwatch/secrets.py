@@ -26,7 +26,7 @@ def auth_headers(auth: Auth | None, environ: Mapping[str, str] = os.environ) -> 
     if auth is None:
         return {}
     if auth.bearer_file is not None:
-        return _bearer(_from_file(auth.bearer_file, "auth.bearer_file"), f"auth.bearer_file: {auth.bearer_file}")
+        return _bearer(secret_from_file(auth.bearer_file, "auth.bearer_file"), f"auth.bearer_file: {auth.bearer_file}")
     if auth.bearer_env is not None:
         place = f"auth.bearer_env: {auth.bearer_env}"
         return _bearer(_from_environment(auth.bearer_env, "auth.bearer_env", environ), place)
@@ -34,7 +34,7 @@ def auth_headers(auth: Auth | None, environ: Mapping[str, str] = os.environ) -> 
     if header is None:
         return {}
     if header.file is not None:
-        return {header.name: _from_file(header.file, "auth.header.file")}
+        return {header.name: secret_from_file(header.file, "auth.header.file")}
     return {header.name: _from_environment(header.env or "", "auth.header.env", environ)}
 
 
@@ -44,7 +44,8 @@ def _bearer(value: str, place: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {value}"}
 
 
-def _from_file(path: str, key: str) -> str:
+def secret_from_file(path: str, key: str) -> str:
+    """Return the secret in a file; `key` is what an error calls the place in the configuration. Raises SecretError."""
     place = f"{key}: {path}"
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - Path.open would turn "" into the current folder

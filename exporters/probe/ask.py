@@ -13,6 +13,7 @@ from exporters.probe.protocols import PROTOCOLS, Decoder, StreamEvent
 from exporters.probe.protocols.base import error_identifier
 from exporters.probe.reader import DRAIN_SECONDS, ConnectionLostError, Exchange, TooLargeError, exchange
 from exporters.probe.timeline import Answer, Arrival, Ending
+from exporters.probe.way import Way, way_to
 from inferwatch.config import Scenario, Target
 from inferwatch.config.scenario import Case
 from inferwatch.secrets import SecretError, auth_headers
@@ -43,8 +44,9 @@ def ask(
     types = protocol.stream_types if scenario.stream else (DOCUMENT_TYPE,)
     headers = {"Content-Type": DOCUMENT_TYPE, "Accept": types[0], **protocol.headers, **authorization}
     body = fitted(protocol.body(model, question_of(scenario, case)), refused)
+    way = way_to(target)
     path = protocol.path if scenario.stream else protocol.document_path
-    with _asked(target.url + path, headers, json.dumps(body).encode(), recorder, scenario.stream) as answer:
+    with _asked(target.url + path, headers, json.dumps(body).encode(), recorder, scenario.stream, way) as answer:
         answer.check_status(body)
         if answer.media_type in _OTHER_TYPES - {*types}:
             raise _not_the_answer(answer, scenario.stream)
@@ -58,10 +60,12 @@ def ask(
 
 
 @contextmanager
-def _asked(url: str, headers: Mapping[str, str], body: bytes, recorder: Recorder, stream: bool) -> Iterator[Exchange]:
+def _asked(
+    url: str, headers: Mapping[str, str], body: bytes, recorder: Recorder, stream: bool, way: Way
+) -> Iterator[Exchange]:
     """Send the request; the silence of a server that was not asked to stream is an answer that came too late."""
     try:
-        with exchange("POST", url, headers, body, recorder) as answer:
+        with exchange("POST", url, headers, body, recorder, way) as answer:
             yield answer
     except ProbeError as error:
         if not stream and error.outcome == "ttft_timeout":

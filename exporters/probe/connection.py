@@ -50,6 +50,11 @@ class Recorder:
         self._since = time.perf_counter()
         return self._since
 
+    def resume(self, stage: str) -> None:
+        """Note that a finished stage goes on; its time is added to what it took so far."""
+        self.stage = stage
+        self._since = time.perf_counter() - self.phases.get(stage, 0.0)
+
     def begin_sending(self) -> None:
         """Note that sending the request begins, on a connection that is made."""
         self.sending_at = self.begin("send")

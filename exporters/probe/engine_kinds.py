@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from exporters.probe.failures import ProbeError
 from exporters.probe.recognition import SAYS, Recognised, by_metrics, by_server, origin
+from exporters.probe.way import way_to
 from inferwatch.config import Config, Target
 from inferwatch.engines import load_engines
 from inferwatch.secrets import SecretError, auth_headers
@@ -96,7 +97,10 @@ class EngineKinds:
         before = self._known(place)
         answered = True
         try:
-            kind = by_server(target.url, auth_headers(target.auth)) if place.is_server else by_metrics(place.url)
+            if place.is_server:
+                kind = by_server(target.url, auth_headers(target.auth), way_to(target))
+            else:
+                kind = by_metrics(place.url)
         except (ProbeError, SecretError) as error:
             # An engine that is down is still the engine that it was.
             kind, answered = before, False

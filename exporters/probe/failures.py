@@ -41,7 +41,7 @@ _ADVICE = {
     "dns": "check the host in url: and the resolver of the machine (or container) that probes",
     "tcp": "check that the server runs, listens on an address that this machine or container reaches, "
     "and is not behind a firewall",
-    "tls": "check the certificate, the host name in url:, and REQUESTS_CA_BUNDLE for a private authority",
+    "tls": "check the certificate, the host name in url:, and for a private authority tls: with ca_file:",
 }
 _STAGE_WORDS = {
     "dns": "the name {host} was not resolved",
@@ -71,6 +71,8 @@ def failure_at(stage: str, host: str, error: BaseException | None, timed_out_aft
         return ProbeError(outcome, f"{words} within {timed_out_after:g} s; {_ADVICE[stage]}")
     if error is not None and any(_is_no_http(inner) for inner in _chain(error)):
         return ProbeError("not_stream", f"{host} does not answer in HTTP; check the port in url:, and http or https")
+    if error is not None and outcome is None and (alert := _refused_certificate(error)):
+        return ProbeError("tls", f"{host} refused the TLS session: {alert}; check tls: with cert_file: and key_file:")
     reason = f": {cause(error)}" if error is not None else ""
     if outcome is None:
         return ProbeError("connection_lost", f"{words}{reason}")
@@ -91,6 +93,15 @@ def cause(error: BaseException) -> str:
         if isinstance(inner, OSError) and isinstance(inner.errno, int) and inner.errno in errno.errorcode:
             return os.strerror(inner.errno).lower()
     return "closed early" if error.args else type(error).__name__
+
+
+def _refused_certificate(error: BaseException) -> str | None:
+    """Return the alert of a server that wants another certificate of us; with TLS 1.3 it comes after the handshake."""
+    for inner in _chain(error):
+        reason = inner.reason if isinstance(inner, ssl.SSLError) else None
+        if isinstance(reason, str) and "ALERT" in reason and ("CERT" in reason or "UNKNOWN_CA" in reason):
+            return reason.replace("_", " ").lower()
+    return None
 
 
 def _is_no_http(error: BaseException) -> bool:

@@ -5,6 +5,7 @@ import json
 from exporters.probe.failures import ProbeError
 from exporters.probe.protocols import PROTOCOLS
 from exporters.probe.reader import get
+from exporters.probe.way import way_to
 from inferwatch.config import Target
 from inferwatch.secrets import SecretError, auth_headers
 
@@ -28,7 +29,7 @@ def served_models(target: Target, timeout: float) -> list[str]:
     except SecretError as error:
         raise ProbeError("auth", str(error)) from None
     try:
-        body = get(url, headers, timeout, LARGEST_LIST)
+        body = get(url, headers, timeout, LARGEST_LIST, way_to(target))
     except ProbeError as error:
         # A server that is silent on its list would be silent on a probe.
         outcome = "ttft_timeout" if error.outcome == "deadline" else error.outcome

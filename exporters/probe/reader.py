@@ -25,7 +25,8 @@ from exporters.probe.failures import (
 from exporters.probe.manners import retry_after_seconds
 from exporters.probe.parameters import refused_parameter
 from exporters.probe.protocols.base import error_identifier
-from exporters.probe.session import new_session
+from exporters.probe.session import TunnelError, new_session
+from exporters.probe.way import DIRECT, Way, refused_by_proxy
 
 READ_SIZE = 1 << 16
 # What is read of an answer that is no stream, to find the identifier of its error.
@@ -48,6 +49,7 @@ class Exchange:
 
     response: requests.Response
     recorder: Recorder
+    way: Way = DIRECT
 
     @property
     def status(self) -> int:
@@ -102,6 +104,8 @@ class Exchange:
 
     def check_status(self, sent: Collection[str] = ()) -> None:
         """Raise a ProbeError for a status other than 200; `sent` are the names of the request's parameters."""
+        if self.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED and self.way.proxy:
+            raise refused_by_proxy(self.way, "", self.status)
         if self.status != HTTPStatus.OK:
             body = self.body_json()
             if parameter := refused_parameter(self.status, body, sent):
@@ -115,7 +119,7 @@ class Exchange:
 
 @contextmanager
 def exchange(
-    method: str, url: str, headers: Mapping[str, str], body: bytes | None, recorder: Recorder
+    method: str, url: str, headers: Mapping[str, str], body: bytes | None, recorder: Recorder, way: Way = DIRECT
 ) -> Iterator[Exchange]:
     """Send a request on a new connection and yield what answers it; closes the connection.
 
@@ -123,7 +127,7 @@ def exchange(
         ProbeError: If no status came, with the outcome of the stage at which it failed.
     """
     deadline = recorder.deadline
-    with new_session(recorder, tls=url.startswith("https:")) as session:
+    with new_session(recorder, tls=url.startswith("https:"), way=way) as session:
         try:
             response = session.request(
                 method,
@@ -135,12 +139,12 @@ def exchange(
                 timeout=deadline.remaining() + NET_SECONDS,
             )
         except Exception as error:  # noqa: BLE001 - requests passes on what urllib3, http.client and ssl raise
-            raise _failure(url, recorder, error) from None
+            raise _failure(url, recorder, error, way) from None
         with response:
-            yield Exchange(response, recorder)
+            yield Exchange(response, recorder, way)
 
 
-def _failure(url: str, recorder: Recorder, error: Exception) -> ProbeError:
+def _failure(url: str, recorder: Recorder, error: Exception, way: Way) -> ProbeError:
     """Turn what requests raised before there was a status into our words."""
     deadline = recorder.deadline
     if recorder.sending_at is None and recorder.error is None and recorder.stage != "tls":
@@ -148,16 +152,21 @@ def _failure(url: str, recorder: Recorder, error: Exception) -> ProbeError:
         return ProbeError("internal", f"the request could not be made: {type(error).__name__}")
     # A socket's own timeout ends connecting when the deadline leaves no more time for it.
     late = deadline.passed_after or (deadline.seconds if isinstance(recorder.error, TimeoutError) else None)
-    return failure_at(recorder.stage, urlsplit(url).netloc, recorder.error or error, late)
+    host = urlsplit(url).netloc
+    if isinstance(recorder.error, TunnelError):
+        return refused_by_proxy(way, host, recorder.error.status)
+    if way.proxy and recorder.stage in ("dns", "tcp"):
+        host = f"the proxy {way.proxy_host}"
+    return failure_at(recorder.stage, host, recorder.error or error, late)
 
 
-def get(url: str, headers: Mapping[str, str], timeout: float, largest: int) -> bytes:
+def get(url: str, headers: Mapping[str, str], timeout: float, largest: int, way: Way = DIRECT) -> bytes:
     """Return the body of a GET that answers 200.
 
     Raises:
         ProbeError: If it does not, or not within `timeout` seconds, or with more than `largest` bytes.
     """
-    with Deadline(timeout) as deadline, exchange("GET", url, headers, None, Recorder(deadline)) as answer:
+    with Deadline(timeout) as deadline, exchange("GET", url, headers, None, Recorder(deadline), way) as answer:
         answer.check_status()
         try:
             return answer.body(largest)

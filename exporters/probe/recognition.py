@@ -11,6 +11,7 @@ from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError, StreamFormatError, failure_of_status
 from exporters.probe.reader import ConnectionLostError, TooLargeError, exchange
+from exporters.probe.way import DIRECT, Way
 from inferwatch.engines import Engine, info_paths, recognise, recognise_headers, recognise_info, recognise_models
 
 By = Literal["configuration", "metrics", "models", "info", "headers"]
@@ -53,13 +54,19 @@ class Page:
             return None
 
 
-def ask(url: str, headers: Mapping[str, str], largest: int = LARGEST_DOCUMENT, timeout: float = TIMEOUT) -> Page:
+def ask(
+    url: str,
+    headers: Mapping[str, str],
+    largest: int = LARGEST_DOCUMENT,
+    timeout: float = TIMEOUT,
+    way: Way = DIRECT,
+) -> Page:
     """GET an address without following redirects.
 
     Raises:
         ProbeError: If no whole answer came.
     """
-    with Deadline(timeout) as deadline, exchange("GET", url, headers, None, Recorder(deadline)) as answer:
+    with Deadline(timeout) as deadline, exchange("GET", url, headers, None, Recorder(deadline), way) as answer:
         try:
             body = answer.body(largest)
         except (TooLargeError, StreamFormatError) as error:
@@ -86,22 +93,23 @@ def by_metrics(url: str) -> Recognised | None:
     return Recognised(engine, "metrics") if engine else None
 
 
-def by_server(base_url: str, headers: Mapping[str, str]) -> Recognised | None:
+def by_server(base_url: str, headers: Mapping[str, str], way: Way = DIRECT) -> Recognised | None:
     """Return the engine that a server says it is: in its list of models, in documents about itself, in headers.
 
     Args:
         base_url: What an OpenAI SDK calls so, mostly ending in /v1.
         headers: What authorises a request to it.
+        way: How requests to it travel.
 
     Raises:
         ProbeError: If one of the requests got no whole answer; the rest is not asked then.
     """
-    listed = ask(f"{base_url}/models", headers)
+    listed = ask(f"{base_url}/models", headers, way=way)
     engine = recognise_models(_owners(listed.document))
     if engine:
         return Recognised(engine, "models")
     for path in info_paths():
-        engine = recognise_info(path, ask(origin(base_url) + path, headers).document)
+        engine = recognise_info(path, ask(origin(base_url) + path, headers, way=way).document)
         if engine:
             return Recognised(engine, "info")
     engine = recognise_headers(listed.headers)

@@ -1,5 +1,7 @@
 """Requests and urllib3 made to tell when they connect, send and hear the headers: a session for one request."""
 
+import http.client
+import re
 import socket
 import ssl
 from functools import partial
@@ -12,9 +14,19 @@ from urllib3.connectionpool import HTTPConnectionPool
 
 from exporters.probe.connection import Recorder
 from exporters.probe.trust import trusted_context
+from exporters.probe.way import DIRECT, Way
 from inferwatch import __version__
 
+_TUNNEL_STATUS = re.compile(r"Tunnel connection failed: (\d{3})\b")
 USER_AGENT = f"inferwatch-probe/{__version__}"
+
+
+class TunnelError(OSError):
+    """The proxy did not connect to the server; `status` is its answer, None if that was no HTTP."""
+
+    def __init__(self, status: int | None) -> None:
+        super().__init__("no tunnel")
+        self.status = status
 
 
 class _TimedConnection(HTTPConnection):
@@ -50,15 +62,38 @@ class _TimedTlsConnection(_TimedConnection, HTTPSConnection):
         self.recorder.begin("tls")
         return sock
 
+    def _tunnel(self) -> None:
+        # What a proxy needs to connect to the server is a part of connecting.
+        self.recorder.resume("tcp")
+        try:
+            super()._tunnel()
+        except (OSError, http.client.HTTPException) as error:
+            if self.recorder.deadline.passed:
+                raise
+            status = _TUNNEL_STATUS.match(str(error))
+            self.recorder.error = TunnelError(int(status[1]) if status else None)
+            raise self.recorder.error from None
+        self.recorder.end()
+        self.recorder.begin("tls")
+
 
 class _TimedAdapter(HTTPAdapter):
-    def __init__(self, recorder: Recorder, context: ssl.SSLContext | None) -> None:
+    def __init__(self, recorder: Recorder, context: ssl.SSLContext | None, proxy_headers: dict[str, str]) -> None:
         self._recorder = recorder
         self._context = context
+        self._proxy_headers = proxy_headers
         super().__init__(pool_connections=1, pool_maxsize=1, max_retries=0)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        """Return the manager of connections through a proxy, which requests would give no context."""
+        return super().proxy_manager_for(proxy, ssl_context=self._context, **kwargs)
+
+    def proxy_headers(self, proxy: str) -> dict[str, str]:  # noqa: ARG002 - it belongs to the target
+        """Return what authorises a request at the proxy."""
+        return self._proxy_headers
 
     def cert_verify(self, *args: Any) -> None:
         """Leave the authorities to the context: requests would have them read again inside the TLS phase."""
@@ -70,17 +105,19 @@ class _TimedAdapter(HTTPAdapter):
         return pool
 
 
-def new_session(recorder: Recorder, *, tls: bool) -> requests.Session:
+def new_session(recorder: Recorder, *, tls: bool, way: Way = DIRECT) -> requests.Session:
     """Return a session for one request: no proxy and no .netrc of the environment, no cookies, no retries.
 
     Raises:
-        ProbeError: If TLS is wanted and the certificates of the authorities cannot be read.
+        ProbeError: If TLS is wanted and a certificate cannot be read, or the login of the proxy cannot.
     """
     session = requests.Session()
     session.trust_env = False
-    adapter = _TimedAdapter(recorder, trusted_context() if tls else None)
+    adapter = _TimedAdapter(recorder, trusted_context(way.tls) if tls else None, way.proxy_headers())
     session.mount("http://", adapter)
     session.mount("https://", adapter)
+    if way.proxy is not None:
+        session.proxies = {"http": way.proxy, "https": way.proxy}
     session.headers.clear()
     session.headers["User-Agent"] = USER_AGENT
     # A compressing proxy holds a stream back until its window is full.

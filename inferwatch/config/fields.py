@@ -17,6 +17,7 @@ _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)*\.?")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+PROXY_EXAMPLE = "http://10.0.0.1:3128"
 # What an OpenAI SDK appends to base_url; it is a common mistake to write it out.
 _ENDPOINTS = ("/chat/completions", "/completions", "/models", "/responses", "/embeddings", "/v1/messages", "/api/chat")
 # Labels of llm_target_info, and what a scrape or a rule sets.
@@ -96,6 +97,23 @@ def _label_name(value: str) -> str:
     return value
 
 
+def _proxy_url(value: str) -> str:
+    if "@" in value:
+        raise ValueError("a URL must not hold a user or a password; write a file that does into proxy_auth_file:")
+    parts = _split_url(value, PROXY_EXAMPLE)
+    if parts.scheme != "http":
+        raise ValueError(f"a proxy is spoken to over plain HTTP; write one such as {PROXY_EXAMPLE}")
+    if parts.path.strip("/"):
+        raise ValueError(f"{_shown(value)} has a path; write only host and port, such as {PROXY_EXAMPLE}")
+    return value.rstrip("/")
+
+
+def _file(value: str) -> str:
+    if "/" not in value:
+        raise ValueError("write a path that holds a slash, such as /etc/ssl/llm-ca.pem or ./llm-ca.pem")
+    return value
+
+
 def _secret_file(value: str) -> str:
     # Asking for a slash keeps a key that was written here by mistake out of every later message.
     if "/" not in value:
@@ -128,7 +146,9 @@ Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, AfterValidator(_name)]
 BaseUrl = Annotated[str, AfterValidator(_base_url)]
 MetricsUrl = Annotated[str, AfterValidator(_metrics_url)]
+ProxyUrl = Annotated[str, AfterValidator(_proxy_url)]
 LabelName = Annotated[str, AfterValidator(_label_name)]
+File = Annotated[str, AfterValidator(_file)]
 SecretFile = Annotated[str, AfterValidator(_secret_file)]
 SecretVariable = Annotated[str, AfterValidator(_secret_variable)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]

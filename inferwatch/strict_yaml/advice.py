@@ -84,7 +84,7 @@ def _unknown_key(key: str, known: list[str]) -> str:
 
 
 # Below these keys stand secrets, or what somebody took for the place of one.
-_SECTIONS_OF_SECRETS = {"auth", "basic_auth_users"}
+_SECTIONS_OF_SECRETS = {"auth", "basic_auth_users", "proxy", "proxy_auth_file", "tls"}
 
 
 def _secret(detail: ErrorDetails) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from exporters.probe.failures import ProbeError
 from exporters.probe.protocols import PROTOCOLS
+from exporters.probe.way import way_to
 from inferwatch.config import Target
 from stack.check.findings import Finding, fail, ok, warn
 from stack.check.http import Answer, get
@@ -26,7 +27,7 @@ class Served:
 def check_endpoint(target: Target, headers: Mapping[str, str]) -> list[Finding]:
     """Ask for the models and judge the answer; the server is known to accept connections."""
     try:
-        answer = get(_list_url(target), {**_plain(target), **headers})
+        answer = get(_list_url(target), {**_plain(target), **headers}, way_to(target))
     except ProbeError as error:
         return [_no_answer(target, error)]
     served = _served(answer) if answer.status == 200 else None
@@ -49,7 +50,7 @@ def _access(target: Target, headers: Mapping[str, str]) -> Finding:
     if not headers:
         return ok("auth", f"{PROTOCOLS[target.api].models_path} asks for no key")
     try:
-        public = get(_list_url(target), _plain(target)).status == 200
+        public = get(_list_url(target), _plain(target), way_to(target)).status == 200
     except ProbeError:
         public = False
     if public:
@@ -72,7 +73,7 @@ def _served(answer: Answer) -> Served | None:
 
 
 def _no_answer(target: Target, error: ProbeError) -> Finding:
-    if target.url.startswith("http://") and speaks_tls(target.url):
+    if target.url.startswith("http://") and target.proxy is None and speaks_tls(target.url):
         return _use_https(target)
     return fail("api", str(error), "look at the server's log")
 
@@ -88,7 +89,7 @@ def _unfit(target: Target, headers: Mapping[str, str], answer: Answer) -> Findin
         if headers:
             return fail("auth", f"the server refuses the key ({status})", "check that the key in auth: is valid")
         return fail("auth", f"the server asks for a key ({status})", "write auth: with bearer_file or bearer_env")
-    if status == 400 and target.url.startswith("http://") and speaks_tls(target.url):
+    if status == 400 and target.url.startswith("http://") and target.proxy is None and speaks_tls(target.url):
         return _use_https(target)
     if 300 <= status < 400:
         return fail("api", f"the server redirects to {answer.location}", "write the final address in url:")
@@ -110,7 +111,7 @@ def _with_version(target: Target, headers: Mapping[str, str]) -> str:
         return ""
     url = f"{target.url}/v1"
     try:
-        answer = get(f"{url}/models", {**JSON, **headers})
+        answer = get(f"{url}/models", {**JSON, **headers}, way_to(target))
     except ProbeError:
         return ""
     # Behind a key the list cannot be seen, but an API that asks for one is there.

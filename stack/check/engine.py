@@ -5,6 +5,7 @@ from urllib.parse import urljoin
 
 from exporters.probe.failures import ProbeError
 from exporters.probe.recognition import SAYS, Recognised, by_server, origin
+from exporters.probe.way import way_to
 from inferwatch.config import Target
 from inferwatch.engines import Engine, load_engines, recognise
 from stack.check.findings import Finding, fail, ok, warn
@@ -157,7 +158,7 @@ def _own_server(target: Target, headers: Mapping[str, str]) -> Recognised | None
     if target.engine != "auto" or (target.auth is not None and not headers):
         return None
     try:
-        return by_server(target.url, headers)
+        return by_server(target.url, headers, way_to(target))
     except ProbeError:
         return None
 

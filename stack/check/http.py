@@ -8,6 +8,7 @@ from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError
 from exporters.probe.reader import ConnectionLostError, TooLargeError, exchange
+from exporters.probe.way import DIRECT, Way
 
 TIMEOUT = 10.0
 LARGEST = 16 << 20
@@ -41,13 +42,13 @@ class Answer:
         return self.media_type == "text/html" or self.text.lstrip()[:9].lower() in ("<!doctype", "<html>")
 
 
-def get(url: str, headers: Mapping[str, str]) -> Answer:
+def get(url: str, headers: Mapping[str, str], way: Way = DIRECT) -> Answer:
     """GET an address; redirects are not followed.
 
     Raises:
         ProbeError: If no whole answer came; the text is a sentence without secrets.
     """
-    with Deadline(TIMEOUT) as deadline, exchange("GET", url, headers, None, Recorder(deadline)) as answer:
+    with Deadline(TIMEOUT) as deadline, exchange("GET", url, headers, None, Recorder(deadline), way) as answer:
         try:
             body = answer.body(LARGEST)
         except TooLargeError:

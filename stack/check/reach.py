@@ -6,9 +6,12 @@ import socket
 import ssl
 import threading
 import time
+from dataclasses import replace
 from urllib.parse import SplitResult, urlsplit
 
-from exporters.probe.trust import authorities, tls_context
+from exporters.probe.failures import ProbeError
+from exporters.probe.trust import trusted_context
+from inferwatch.config.connection import Tls
 from stack.check.container import HOST_ALIAS, inside_container, is_loopback, is_public, listens_on_loopback_only
 from stack.check.findings import Finding, fail, ok, warn
 from stack.page.figures import plural, seconds
@@ -19,12 +22,13 @@ EXPIRES_SOON_DAYS = 21
 _EXPIRED, _SELF_SIGNED, _NO_ISSUER, _WRONG_NAME = (10,), (18, 19), (2, 20, 21), (62, 64)
 
 
-def reach(url: str, with_key: bool = False) -> list[Finding]:
+def reach(url: str, with_key: bool = False, certificates: Tls | None = None) -> list[Finding]:
     """Try DNS, TCP and TLS; the last finding fails where the way ends.
 
     Args:
         url: Whose host and port.
         with_key: Whether requests will carry a secret, which a public network must not see.
+        certificates: The target's `tls` section.
     """
     parts = urlsplit(url)
     host, port = parts.hostname or "", _port(parts)
@@ -38,7 +42,7 @@ def reach(url: str, with_key: bool = False) -> list[Finding]:
     if findings[-1].level == "fail":
         return findings
     if parts.scheme == "https":
-        findings += _tls(parts, host, port)
+        findings += _tls(parts, host, port, certificates)
     elif with_key and is_public(addresses):
         findings.append(warn("tls", f"the key travels to {host} unencrypted", "write https://"))
     return findings
@@ -145,15 +149,25 @@ def _silent_advice(host: str) -> str:
     return "a firewall drops the packets, or the address is wrong"
 
 
-def _tls(parts: SplitResult, host: str, port: int) -> list[Finding]:
+def reach_proxy(proxy: str) -> list[Finding]:
+    """Try the way to a proxy; what lies behind it only a request tells."""
+    found = [replace(one, step="proxy") for one in reach(proxy)]
+    return [*found[:-1], replace(found[-1], todo="")] if found[-1].level == "ok" else found
+
+
+def _tls(parts: SplitResult, host: str, port: int, certificates: Tls | None) -> list[Finding]:
+    try:
+        context = trusted_context(certificates)
+    except ProbeError as error:
+        return [fail("tls", str(error))]
     try:
         with (
             socket.create_connection((host, port), timeout=TIMEOUT) as raw,
-            tls_context(authorities()).wrap_socket(raw, server_hostname=host) as session,
+            context.wrap_socket(raw, server_hostname=host) as session,
         ):
             version, certificate = session.version(), session.getpeercert() or {}
     except ssl.SSLCertVerificationError as error:
-        return [_distrusted(host, error)]
+        return [_distrusted(host, error, certificates)]
     except (ssl.SSLError, OSError, ValueError) as error:
         if _speaks_plainly(host, port):
             plain = parts._replace(scheme="http").geturl()
@@ -177,8 +191,10 @@ def _expiry(version: str, not_after: str) -> Finding:
     return warn("tls", text, "renew it") if days < EXPIRES_SOON_DAYS else ok("tls", text)
 
 
-def _distrusted(host: str, error: ssl.SSLCertVerificationError) -> Finding:
-    trust = "set REQUESTS_CA_BUNDLE to a file that holds it, for the probe exporter too"
+def _distrusted(host: str, error: ssl.SSLCertVerificationError, certificates: Tls | None) -> Finding:
+    trust = "write tls: with ca_file:, the file that holds its authority's certificate"
+    if certificates is not None and certificates.ca_file is not None:
+        trust = f"{certificates.ca_file} does not hold its authority; write the one that signed it"
     code = error.verify_code
     if code in _EXPIRED:
         return fail("tls", f"the certificate of {host} has expired", "renew it")

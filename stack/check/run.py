@@ -14,7 +14,7 @@ from stack.check.endpoint import check_endpoint
 from stack.check.engine import check_engine
 from stack.check.findings import Finding, Report, fail, ok, warn
 from stack.check.gpus import check_gpu_exporter, check_own_gpus, own_address, serving_on
-from stack.check.reach import reach
+from stack.check.reach import reach, reach_proxy
 from stack.check.spend import check_fit, check_spending
 from stack.page.figures import plural
 
@@ -63,7 +63,7 @@ def check_target(config: Config, target: Target) -> list[Finding]:
         except SecretError as error:
             usable_key = False
             findings.append(fail("secret", str(error)))
-    way = reach(target.url, with_key=bool(headers))
+    way = reach_proxy(target.proxy) if target.proxy else reach(target.url, bool(headers), target.tls)
     findings += way
     reached = way[-1].level != "fail"
     if usable_key and reached:

@@ -120,6 +120,7 @@ SECTIONS = {
     "GpuExporter": "gpu_exporters",
     "Target": "targets",
     "Auth": "auth",
+    "Tls": "tls",
     "SloTarget": "slo",
     "Gpus": "gpus",
     "Cost": "cost",

@@ -154,9 +154,33 @@ def test_a_self_signed_certificate(
         findings = found(server, scheme="https", host="localhost")
     finding = one(findings, "tls")
     assert finding.text == "the certificate of localhost is self-signed or from a private authority"
-    assert "REQUESTS_CA_BUNDLE" in finding.todo
+    assert "tls: with ca_file:" in finding.todo
     assert not [finding for finding in findings if finding.step == "api"], "what lies behind is not tried"
     assert server.asked == []
+
+
+@pytest.mark.tool("openssl")
+def test_the_targets_own_authority(tool: Callable[[str], Path], tmp_path: Path) -> None:
+    certificate = make_certificate(tool("openssl"), tmp_path, 100)
+    with serving(Server({"/v1/models": models("m")}), certificate) as server:
+        right = found(server, f"tls: {{ca_file: {certificate[0]}}}", scheme="https", host="localhost")
+        absent = found(server, "tls: {ca_file: /absent/ca.pem}", scheme="https", host="localhost")
+    assert one(right, "tls").level == one(right, "api").level == "ok"
+    finding = one(absent, "tls")
+    assert (finding.level, finding.text.partition(";")[0]) == ("fail", "tls.ca_file: there is no file /absent/ca.pem")
+
+
+def test_a_target_behind_a_proxy(free_port: int) -> None:
+    with serving(Server({"/v1/models": models("m")})) as server:
+        # The server answers a proxy's request too, by the path alone.
+        server.routes[f"http://llm.invalid:{server.port}/v1/models"] = models("m")
+        through = found(server, f"proxy: 'http://127.0.0.1:{server.port}'", host="llm.invalid")
+        nobody = found(server, f"proxy: 'http://127.0.0.1:{free_port}'", host="llm.invalid")
+    assert one(through, "api").level == one(through, "proxy").level == "ok"
+    assert not [finding for finding in through if finding.step == "dns"], "the name is the proxy's business"
+    assert (one(nobody, "proxy").level, one(nobody, "proxy").text) == (
+        "fail", f"127.0.0.1:{free_port} refuses the connection"
+    )  # fmt: skip
 
 
 def test_a_key_over_plain_http_to_the_internet(monkeypatch: pytest.MonkeyPatch) -> None:
