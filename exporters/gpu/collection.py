@@ -148,14 +148,15 @@ class Collection:
         """Run every collector.
 
         Raises:
-            DriverError: When the GPU or the driver is dead, or when calls failed and nothing at all was answered.
+            DriverError: When the GPU or the driver is dead, or when calls failed and the driver answered none.
         """
         runs = {}
+        answered = self.device.answered
         for name, collect in collectors.items():
             errors, began = len(self._errors), time.monotonic()
             success = self._run_one(name, collect)
             runs[name] = CollectorRun(success and len(self._errors) == errors, time.monotonic() - began)
-        if self._errors and not self._samples:
+        if self._errors and self.device.answered == answered:
             raise self._errors[-1]
         for feature, supported in self._features.items():
             self.add(metrics.CAPABILITY, float(supported), feature)

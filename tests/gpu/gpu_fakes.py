@@ -49,10 +49,11 @@ def again(error: DriverError) -> DriverError:
 class FakeDevice(Device):
     """Answers from `answers` by the method's name; an error there is raised, and `fault` is raised by all."""
 
+    answered = 0
+
     def __init__(self, index: int = 0, driver_version: str = "580.126.09") -> None:
         self.uuid = f"GPU-{index}"
         self.driver_version = driver_version
-        self.answered = 0
         self.fault: DriverError | None = None
         self.open_gate = threading.Event()
         self.open_gate.set()

@@ -99,6 +99,8 @@ class Caller:
         self._refused: dict[Hashable, int] = {}
         self._denied: dict[Hashable, tuple[DriverError, float]] = {}
         self._fixed: dict[Hashable, Any] = {}
+        # How many calls the library has answered, which what is remembered from before is not.
+        self.answered = 0
 
     def __call__(self, function: str, *arguments: Any, key: Hashable = None, **options: Any) -> Any:
         """Call a function with the handle and these arguments; `key` tells calls apart that `arguments` do not."""
@@ -123,6 +125,7 @@ class Caller:
             self._denied[key] = (failure, self._clock() + ASK_AGAIN_SECONDS)
             raise
         self._denied.pop(key, None)
+        self.answered += 1
         return answer
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
