@@ -10,7 +10,7 @@ UTILIZATION = gauge(
 )
 MEMORY_COPY_UTILIZATION = gauge(
     "gpu_memory_copy_utilization_ratio",
-    "Share of the driver's last sample period in which memory was read or written, 0 to 1.",
+    "Share of the driver's last sample period in which memory was read or written, 0 to 1; not how full it is.",
     source="GetUtilizationRates",
     absent="GPUs in MIG mode, WSL2",
 )
