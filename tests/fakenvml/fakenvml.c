@@ -17,6 +17,8 @@
  *   1.field32.251 1              a 32-bit one
  *   1.signed.193 -8              a signed one
  *   1.fielderror.74 15           what that field alone answers
+ *   1.fieldtype.74 7             of which type it says that it is
+ *   1.uuid_number 7              by which number its uuid ends, instead of its index
  *   1.xid 79                     GPU 1 reports this XID once, and again whenever the next number changes
  *   1.xid_number 2
  *
@@ -172,7 +174,7 @@ API nvmlDeviceGetHandleByIndex_v2(unsigned index, Gpu **out) {
 API nvmlDeviceGetUUID(Gpu *gpu, char *out, unsigned size) {
     BEGIN(gpu);
     char uuid[64];
-    if (gpu->slot == WHOLE) snprintf(uuid, sizeof uuid, "GPU-fa4e0000-0000-4000-8000-%012d", gpu->index);
+    if (gpu->slot == WHOLE) snprintf(uuid, sizeof uuid, "GPU-fa4e0000-0000-4000-8000-%012d", (int)number(gpu, "uuid_number", gpu->index));
     else snprintf(uuid, sizeof uuid, "MIG-fa4e0000-0000-4000-8000-%06d%06d", gpu->index, gpu->slot);
     return text(out, size, uuid);
 }
@@ -264,9 +266,10 @@ static void answer(const Gpu *gpu, Field *field) {
     for (int i = 0; i < 3; i++) {
         snprintf(key, sizeof key, "%s.%u", types[i].name, field->field);
         if (!told(gpu, key, value, sizeof value)) continue;
-        field->type = types[i].type;
-        if (field->type == 3) field->value.whole = strtoull(value, NULL, 0);
+        if (types[i].type == 3) field->value.whole = strtoull(value, NULL, 0);
         else field->value.half = (unsigned)strtol(value, NULL, 0);
+        snprintf(key, sizeof key, "fieldtype.%u", field->field);
+        field->type = (unsigned)number(gpu, key, types[i].type);
         return;
     }
     if (!field->result) field->result = NOT_SUPPORTED;

@@ -21,8 +21,8 @@ def exporter() -> Iterator[Callable[..., Exporter]]:
     """Return a function that starts an exporter; all of them are stopped at the end."""
     started: list[Exporter] = []
 
-    def start(*flags: str, nvml: FakeNvml | None = None) -> Exporter:
-        started.append(Exporter(*flags, environment=nvml.environment if nvml else None))
+    def start(*flags: str, nvml: FakeNvml | None = None, before: str = "") -> Exporter:
+        started.append(Exporter(*flags, environment=nvml.environment if nvml else None, before=before))
         return started[-1]
 
     yield start

@@ -55,10 +55,13 @@ class FakeNvml:
         fresh.write_text(control)
         fresh.rename(self._control)
 
+    def log(self) -> list[str]:
+        """Return every call so far, as FUNCTION GPU, where the GPU of the system's is -."""
+        return self._calls.read_text().splitlines() if self._calls.exists() else []
+
     def calls(self, function: str, gpu: int | None = None) -> int:
         """Return how often a function was called, on this GPU or for the system."""
-        line = f"{function} {'-' if gpu is None else gpu}"
-        return self._calls.read_text().splitlines().count(line) if self._calls.exists() else 0
+        return self.log().count(f"{function} {'-' if gpu is None else gpu}")
 
 
 @dataclass(frozen=True)
@@ -82,17 +85,25 @@ class Scrape:
         """Return how many series one GPU has."""
         return sum(("gpu", str(gpu)) in labels for _, labels in self.samples)
 
+    def uuid(self, gpu: int) -> str:
+        """Return the uuid of the GPU at this index."""
+        (found,) = {dict(labels)["uuid"] for _, labels in self.samples if ("gpu", str(gpu)) in labels}
+        return found
+
     def of_gpu(self, gpu: int) -> set[str]:
         """Return the names of the series of one GPU."""
         return {name for name, has in self.samples if ("gpu", str(gpu)) in has}
 
 
 class Exporter:
-    """A running exporter."""
+    """A running exporter; `before` is Python that its process runs first, such as what shortens a pause."""
 
-    def __init__(self, *flags: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(self, *flags: str, environment: dict[str, str] | None = None, before: str = "") -> None:
+        start = (
+            ["-c", f"{before}\nfrom exporters.gpu.__main__ import main\nmain()"] if before else ["-m", "exporters.gpu"]
+        )
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "exporters.gpu", "--web.listen-address=127.0.0.1:0", *flags],
+            [sys.executable, *start, "--web.listen-address=127.0.0.1:0", *flags],
             env={**os.environ, "LD_LIBRARY_PATH": "", **(environment or {})},
             stderr=subprocess.PIPE,
             text=True,
@@ -104,6 +115,11 @@ class Exporter:
         address = re.search(r"listening on (http://[0-9.:]+)", self.log)
         assert address, self.log
         self.url = address[1]
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
 
     @property
     def log(self) -> str:

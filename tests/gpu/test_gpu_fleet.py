@@ -101,6 +101,7 @@ def test_a_gpu_that_was_lost_before_it_told_its_uuid_is_down(start: Start) -> No
     assert watched.value(metrics.UP, gpu="1", uuid="") is None
 
 
+@pytest.mark.complaint(1)
 def test_a_wedged_gpu_delays_no_other(start: Start, caplog: pytest.LogCaptureFixture) -> None:
     good, bad = FakeDevice(0), FakeDevice(1)
     # The deadline leaves a machine under load the time to collect the good one.
@@ -198,6 +199,7 @@ def test_one_gpu_that_has_lost_its_driver_does_not_disturb_the_others(start: Sta
     assert watched.value(metrics.UP, gpu=0) == 1
 
 
+@pytest.mark.complaint(2)
 def test_a_gpu_that_is_gone_after_a_new_start_stays_down_for_a_day(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:

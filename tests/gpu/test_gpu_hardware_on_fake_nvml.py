@@ -17,6 +17,7 @@ EVERYTHING = [f"--collector.{name}" for name in COLLECTORS]
 UNSUPPORTED, DENIED, NOT_FOUND = 3, 4, 6
 
 
+@pytest.mark.complaint(23)
 @pytest.mark.parametrize(
     ("defines", "driver"),
     [(("-DLONG_PROCESSES",), "535.43.02"), (("-DOLD_DRIVER",), "470.256.02"), ((), "535.161.08")],
@@ -36,6 +37,7 @@ def test_processes_of_each_driver(
     assert scrape.value(metrics.PROCESS_MEMORY_USED, 0, pid="4712") == 2**31
 
 
+@pytest.mark.complaint(32)
 def test_nvlinks_of_boards_with_none_four_and_eighteen(exporter: Start, nvml: FakeNvml) -> None:
     counters = {"field__138": 1000, "field__139": 3000, "field__161": 1, "field__162": 0, "field__163": 2}
     # The driver of GPU 3 does not say how many links there are, and answers INVALID_ARGUMENT after the last.
@@ -65,6 +67,7 @@ def test_nvlink_5_counts_in_other_fields(exporter: Start, nvml: FakeNvml) -> Non
     assert scrape.value(metrics.NVLINK_ERRORS, 0, type="crc") is None
 
 
+@pytest.mark.complaint(30)
 def test_a_vgpu_that_supports_next_to_nothing(exporter: Start, nvml: FakeNvml) -> None:
     # What hardware.c has is not supported without being told; GPM answers only when it is first used.
     told = ("UtilizationRates", "TotalEnergyConsumption", "PowerUsage", "PowerManagementLimit", "EnforcedPowerLimit")
@@ -100,6 +103,7 @@ def test_what_never_changes_is_read_once(exporter: Start, nvml: FakeNvml) -> Non
         assert nvml.calls(f"nvmlDeviceGet{function}", 0) == 1, function
 
 
+@pytest.mark.complaint(15, 16, 17)
 def test_instances_come_and_go(exporter: Start, nvml: FakeNvml, tmp_path: Path) -> None:
     first = {
         "_0__mig__0": 1,
@@ -126,6 +130,7 @@ def test_instances_come_and_go(exporter: Start, nvml: FakeNvml, tmp_path: Path) 
     assert nvml.calls("nvmlGpmSampleFree") == nvml.calls("nvmlGpmSampleAlloc") > 0
 
 
+@pytest.mark.complaint(25)
 def test_a_gpu_that_shares_the_hosts_memory(exporter: Start, nvml: FakeNvml, tmp_path: Path) -> None:
     (tmp_path / "meminfo").write_text("MemTotal: 128 kB\nMemAvailable: 64 kB\n")
     memory = {"nvmlDeviceGetMemoryInfo": UNSUPPORTED, "nvmlDeviceGetMemoryInfo_v2": UNSUPPORTED}
@@ -151,6 +156,7 @@ def test_a_burst_is_seen_by_every_scrape(exporter: Start, nvml: FakeNvml) -> Non
     running.wait_for(lambda s: s.value(metrics.UTILIZATION_AVG, 0) == pytest.approx(0.29))
 
 
+@pytest.mark.complaint(26)
 def test_nothing_that_blocks_or_reads_flash_is_polled(exporter: Start, nvml: FakeNvml) -> None:
     nvml.tell(gpus=1, pcie_tx=1, pcie_rx=1)
     exporter(QUICK, nvml=nvml).wait_for(lambda _: nvml.calls("nvmlDeviceGetPowerUsage", 0) > 3)

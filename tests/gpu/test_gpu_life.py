@@ -295,6 +295,7 @@ def test_the_watchdog_says_why_and_ends_once() -> None:
     watchdog.stop()
 
 
+@pytest.mark.complaint(18)
 @pytest.mark.tool("gcc")
 def test_signals_release_and_take_the_gpus(exporter: Callable[..., Exporter], nvml: FakeNvml) -> None:
     running = exporter(QUICK, nvml=nvml)
@@ -308,6 +309,7 @@ def test_signals_release_and_take_the_gpus(exporter: Callable[..., Exporter], nv
     assert running.stop() == 0
 
 
+@pytest.mark.complaint(5)
 @pytest.mark.tool("gcc")
 def test_an_upgraded_driver_ends_the_process_with_a_last_word(
     exporter: Callable[..., Exporter], nvml: FakeNvml

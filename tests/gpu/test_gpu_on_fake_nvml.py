@@ -43,6 +43,7 @@ def test_healthy_gpus(exporter: Start, nvml: FakeNvml) -> None:
     assert nvml.calls("nvmlShutdown") == 1
 
 
+@pytest.mark.complaint(3)
 def test_a_gpu_lost_at_start(exporter: Start, nvml: FakeNvml) -> None:
     nvml.tell(_1__all=15)
     running = exporter(QUICK, nvml=nvml)
@@ -54,6 +55,7 @@ def test_a_gpu_lost_at_start(exporter: Start, nvml: FakeNvml) -> None:
     running.wait_for(lambda s: s.value(metrics.UP, 1) == 1)
 
 
+@pytest.mark.complaint(2)
 def test_a_gpu_lost_while_running(exporter: Start, nvml: FakeNvml) -> None:
     running = exporter(QUICK, nvml=nvml)
     running.wait_for(lambda s: s.value(metrics.UP, 1) == 1)
@@ -67,6 +69,7 @@ def test_a_gpu_lost_while_running(exporter: Start, nvml: FakeNvml) -> None:
     assert running.healthz() == 200
 
 
+@pytest.mark.complaint(1)
 def test_a_wedged_gpu(exporter: Start, nvml: FakeNvml) -> None:
     running = exporter(QUICK, "--gpu.deadline=2s", nvml=nvml)
     running.wait_for(lambda s: s.value(metrics.UP, 1) == 1)
@@ -105,6 +108,7 @@ def test_a_library_that_appears_later(exporter: Start, library: Path, tmp_path: 
     assert scrape.value(metrics.NVML_INIT_ERROR_CODE) == 0
 
 
+@pytest.mark.complaint(5)
 def test_a_driver_that_is_loaded_later_and_lost_again(exporter: Start, nvml: FakeNvml) -> None:
     nvml.tell(init=9)
     running = exporter(QUICK, nvml=nvml)
@@ -120,6 +124,7 @@ def test_a_driver_that_is_loaded_later_and_lost_again(exporter: Start, nvml: Fak
     assert scrape.value(metrics.NVML_REINITS) == 1
 
 
+@pytest.mark.complaint(30)
 def test_unsupported_values_are_absent_and_not_asked_for_again(exporter: Start, nvml: FakeNvml) -> None:
     nvml.tell(
         gpus=1,
@@ -140,6 +145,7 @@ def test_unsupported_values_are_absent_and_not_asked_for_again(exporter: Start, 
     assert nvml.calls("nvmlDeviceGetFieldValues", 0) == 3
 
 
+@pytest.mark.complaint(10)
 @pytest.mark.parametrize(
     ("driver", "hw_thermal"), [("570.86.15", None), ("580.65.06", 1.5), ("580.82.07", 2.5), ("580.70.01", None)]
 )
@@ -196,6 +202,7 @@ def test_values_that_cannot_be_are_rejected(exporter: Start, nvml: FakeNvml) -> 
     assert running.log.count("gpu_temperature_celsius read 4000") == 1
 
 
+@pytest.mark.complaint(12)
 def test_a_driver_before_535(exporter: Start, tmp_path: Path) -> None:
     old = FakeNvml(tmp_path, build_fake_nvml(tmp_path / "old", "-DOLD_DRIVER").parent)
     old.tell(gpus=1, driver="470.256.02", _0__reasons=8)

@@ -194,6 +194,7 @@ def test_a_driver_without_events_is_no_source() -> None:
     assert watch.close(30)
 
 
+@pytest.mark.complaint(6, 7)
 @pytest.mark.tool("gcc")
 def test_xids_of_a_process(exporter: Callable[..., Exporter], nvml: FakeNvml, tmp_path: Path) -> None:
     kmsg = tmp_path / "kmsg"

@@ -90,6 +90,7 @@ class Cycles:
             self.failed += 1
 
 
+@pytest.mark.complaint(27)
 def test_descriptors_and_memory_stay_flat_over_many_collections(
     tmp_path: Path, seconds: float, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
