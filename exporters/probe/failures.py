@@ -5,14 +5,25 @@ import http.client
 import os
 import socket
 import ssl
+from collections.abc import Sequence
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from inferwatch.errors import InferwatchError
 
+if TYPE_CHECKING:
+    from exporters.probe.protocols.base import StreamEvent
+
 
 class StreamFormatError(Exception):
-    """The bytes are not what the protocol says; the text says in which way and quotes nothing of them."""
+    """The bytes are not what the protocol says; the text says in which way and quotes nothing of them.
+
+    Attributes:
+        before: The events of the same bytes that came before and are whole.
+    """
+
+    before: Sequence["StreamEvent"] = ()
 
 
 class ProbeError(InferwatchError):

@@ -94,6 +94,10 @@ class SseSplitter:
                 raise StreamFormatError(f"an event is longer than {self._longest} bytes")
         elif field == b"event":
             self._type = value.decode("utf-8", "replace")
+        elif field == b"error":
+            # llama.cpp sent its errors in such a field until 2025, which no client but its own looks at.
+            self._type = "error"
+            self._data.append(value)
         # An empty field name is a comment (keep-alive); id and retry mean nothing to a probe.
         return None
 

@@ -4,8 +4,9 @@ Each takes a function that reads one JSON object, so that a protocol is its requ
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TypeVar
 
 from exporters.probe.failures import StreamFormatError
 from exporters.probe.identity import label
@@ -15,6 +16,7 @@ from exporters.probe.sse import ServerSentEvent, SseSplitter
 
 Json = dict[str, object]
 Read = Callable[[Json], StreamEvent]
+Piece = TypeVar("Piece")
 
 
 class SseDecoder:
@@ -26,11 +28,11 @@ class SseDecoder:
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Return the events that these bytes complete; raises StreamFormatError."""
-        return [self._event(event) for event in self._splitter.feed(data)]
+        return _each(self._splitter.feed(data), self._event)
 
     def flush(self) -> list[StreamEvent]:
         """Return what the end of the bytes completes; raises StreamFormatError."""
-        return [self._event(event) for event in self._splitter.flush()]
+        return _each(self._splitter.flush(), self._event)
 
     def _event(self, event: ServerSentEvent) -> StreamEvent:
         if event.data.strip() == b"[DONE]":
@@ -58,7 +60,7 @@ class LinesDecoder:
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Return the events that these bytes complete; raises StreamFormatError."""
-        return [self._event(line) for line in self._splitter.feed(data)]
+        return _each(self._splitter.feed(data), self._event)
 
     def flush(self) -> list[StreamEvent]:
         """Return the last line's event if only its line end is missing; a line that was cut off is no event."""
@@ -100,6 +102,24 @@ class DocumentDecoder:
         except (ValueError, RecursionError):
             raise StreamFormatError("the answer is not JSON") from None
         return [_object(value, self._read, "the answer")]
+
+
+def _each(pieces: Iterable[Piece], read: Callable[[Piece], StreamEvent]) -> list[StreamEvent]:
+    """Return the events of these pieces, as far as they can be read and no further than the end that the stream tells.
+
+    What a probe finds may not depend on which pieces happen to come in one read.
+    """
+    events: list[StreamEvent] = []
+    for piece in pieces:
+        try:
+            event = read(piece)
+        except StreamFormatError as error:
+            error.before = events
+            raise
+        events.append(event)
+        if event.done:
+            break
+    return events
 
 
 def _object(value: object, read: Read, what: str) -> StreamEvent:
