@@ -108,7 +108,10 @@ def _read(answer: Exchange, decoder: Decoder, scenario: Scenario) -> Answer:
         if ending is not Ending.DONE:
             ending, detail = Ending.TOO_LARGE, str(error)
     except StreamFormatError as error:
-        ending, detail = Ending.MALFORMED, str(error)
+        # As what happens after the stream said that it is done, below.
+        if ending is not Ending.DONE:
+            arrivals += [Arrival(ended_at, event) for event in error.before]
+            ending, detail = Ending.MALFORMED, str(error)
     except ConnectionLostError as error:
         # What happens after the stream said that it is done is no concern of its user.
         if ending is not Ending.DONE:
