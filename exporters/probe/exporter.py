@@ -26,6 +26,7 @@ from exporters.probe.prober import Prober
 from exporters.probe.reload import ConfigKeeper
 from exporters.probe.rendered import RenderedMetrics
 from exporters.probe.schedule import Schedule
+from exporters.probe.versions import ServerVersions
 from inferwatch import __version__
 from inferwatch.config import Config
 from inferwatch.exposition import ExpositionServer, Request, Response, Route
@@ -59,6 +60,7 @@ class ProbeExporter:
         self._prober = Prober(state_folder=state_folder)
         self._meter = CostMeter()
         self._kinds = EngineKinds()
+        self._versions = ServerVersions(self._kinds.of, self._prober.succeeded_at, self._saw_version)
         self._schedule: Schedule | None = None
         self._max_concurrent = 0
         self._watched_at = time.monotonic()
@@ -131,6 +133,11 @@ class ProbeExporter:
 
     def _refresh(self) -> None:
         self._kinds.refresh(self.keeper.config)
+        self._versions.refresh(self.keeper.config)
+
+    def _saw_version(self, target: str, version: str) -> None:
+        if self._prober.identities.saw_version(target, version):
+            log.warning("target %s: its server is of another version than before: %s", target, version)
 
     def _health(self) -> str | None:
         silent = time.monotonic() - self._watched_at

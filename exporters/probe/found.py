@@ -43,7 +43,9 @@ class FoundCollector(Collector):
                 families.add(metrics.PARAM_FALLBACK_INFO, labels, 1)
         for (target, model_name), identity in self._identities().items():
             labels = {"target": target, "model_name": model_name}
-            named = {"response_model": identity.names["model"], "fingerprint": identity.names["system_fingerprint"]}
+            names = identity.names
+            named = {"response_model": names["model"], "fingerprint": names["system_fingerprint"]}
+            named["server_version"] = names["server_version"]
             if any(named.values()):
                 families.add(metrics.RESPONSE_MODEL_INFO, {**labels, **named}, 1)
             for field, count in identity.changes.items():

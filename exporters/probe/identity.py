@@ -1,10 +1,10 @@
-"""Which model answers: what the answers call it, and how often that changed."""
+"""Which model answers, and on which server: what they call themselves, and how often that changed."""
 
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-FIELDS = ("model", "system_fingerprint")
+FIELDS = ("model", "system_fingerprint", "server_version")
 LONGEST = 128
 
 
@@ -15,10 +15,22 @@ def label(value: object) -> str | None:
 
 @dataclass
 class Identity:
-    """What the last answer of a target named, "" where it named nothing, and how often each changed."""
+    """What a target's last answer and its server named, "" where they named nothing, and how often each changed."""
 
     names: dict[str, str] = field(default_factory=lambda: dict.fromkeys(FIELDS, ""))
     changes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FIELDS, 0))
+
+    def take(self, named: Mapping[str, str | None]) -> list[str]:
+        """Take over what was named by field; return the fields that had another name before."""
+        changed = []
+        for name, value in named.items():
+            if value is None or value == self.names[name]:
+                continue
+            if self.names[name]:
+                self.changes[name] += 1
+                changed.append(name)
+            self.names[name] = value
+        return changed
 
 
 class Identities:
@@ -30,17 +42,15 @@ class Identities:
 
     def saw(self, target: str, model_name: str, model: str | None, fingerprint: str | None) -> list[str]:
         """Take over what an answer named, if anything; return the fields that changed."""
-        changed = []
         with self._lock:
             identity = self._identities.setdefault((target, model_name), Identity())
-            for name, value in zip(FIELDS, (model, fingerprint), strict=True):
-                if value is None or value == identity.names[name]:
-                    continue
-                if identity.names[name]:
-                    identity.changes[name] += 1
-                    changed.append(name)
-                identity.names[name] = value
-        return changed
+            return identity.take({"model": model, "system_fingerprint": fingerprint})
+
+    def saw_version(self, target: str, version: str) -> list[str]:
+        """Take over the version of a target's server, whatever its model; return the fields that changed."""
+        with self._lock:
+            of_target = [identity for (name, _), identity in self._identities.items() if name == target]
+            return [field for identity in of_target for field in identity.take({"server_version": version})][:1]
 
     def forget_all_but(self, targets: Collection[str]) -> None:
         """Drop the targets that are configured no more."""

@@ -130,13 +130,14 @@ PARAM_FALLBACK_INFO = Metric(
 RESPONSE_MODEL_INFO = Metric(
     "llm_probe_response_model_info",
     "gauge",
-    "What the last answer of a target called its model and its system_fingerprint, always 1; absent without either.",
-    ("target", "model_name", "response_model", "fingerprint"),
+    "What the last answer of a target called its model and its system_fingerprint, and the version that its server "
+    "gives, always 1; absent without any of them.",
+    ("target", "model_name", "response_model", "fingerprint", "server_version"),
 )
 IDENTITY_CHANGES = Metric(
     "llm_probe_model_identity_changes_total",
     "counter",
-    "How often the answers of a target began to name another model or system_fingerprint than those before.",
+    "How often a target began to name another model, system_fingerprint or server_version than before.",
     ("target", "model_name", "field"),
 )
 PAUSED = Metric(

@@ -83,6 +83,7 @@ class Prober:
         self._lock = threading.Lock()
         self._plans: dict[Key, Plan] = {}
         self._models: dict[tuple[str, str], str] = {}  # the first model listed, by target's name and URL
+        self._succeeded: dict[str, float] = {}  # when, in monotonic seconds, by target's name
         self._inflight = 0
         self._stopping = False
 
@@ -110,8 +111,9 @@ class Prober:
             self._plans = plans
             known = {(target.name, target.url) for target in config.targets if target.model is None}
             self._models = {key: model for key, model in self._models.items() if key in known}
+            names = {target.name for target in config.targets}
+            self._succeeded = {name: at for name, at in self._succeeded.items() if name in names}
         self.spending.apply(config)
-        names = {target.name for target in config.targets}
         self.responses.apply(names)
         self.refusals.apply(config.targets)
         self.identities.forget_all_but(names)
@@ -138,6 +140,10 @@ class Prober:
     def model_of(self, target: Target) -> str:
         """Return the model that is asked for, or "" while it is not known."""
         return target.model or self._models.get((target.name, target.url), "")
+
+    def succeeded_at(self, target: str) -> float | None:
+        """Return when a scheduled probe of a target succeeded last, in monotonic seconds."""
+        return self._succeeded.get(target)
 
     def skip(self, key: Key, reason: str) -> None:
         """Count a probe that was due and was not started."""
@@ -183,6 +189,8 @@ class Prober:
             plan.record.end(result, target.slo, now)
             self.history.add(key, result, now)
             self.responses.count(target.name, result.status_code)
+            if result.outcome == "success":
+                self._succeeded[target.name] = time.monotonic()
             seen = self.identities.saw(target.name, result.model_name, result.response_model, result.fingerprint)
             for field in seen:
                 log.warning("target %s: its answers name another %s than before", target.name, field)

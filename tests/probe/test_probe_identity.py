@@ -31,8 +31,8 @@ def test_changes_are_counted_by_field() -> None:
     assert identities.saw("chat", "m", "model-b", "fp2") == ["system_fingerprint"]
     assert identities.saw("chat", "other", "model-c", "fp3") == []
     found = identities.all()["chat", "m"]
-    assert found.names == {"model": "model-b", "system_fingerprint": "fp2"}
-    assert found.changes == {"model": 1, "system_fingerprint": 1}
+    assert found.names == {"model": "model-b", "system_fingerprint": "fp2", "server_version": ""}
+    assert found.changes == {"model": 1, "system_fingerprint": 1, "server_version": 0}
     identities.forget_all_but({"else"})
     assert not identities.all()
 
@@ -50,9 +50,24 @@ def test_one_live_series_names_the_last_answer() -> None:
     for name in ("model-a", "model-b"):
         identities.saw("chat", "m", name, None)
     shown = page(identities)
-    labels = 'fingerprint="",model_name="m",response_model="model-b",target="chat"'
+    labels = 'fingerprint="",model_name="m",response_model="model-b",server_version="",target="chat"'
     assert [line for line in shown if "info" in line] == [f"llm_probe_response_model_info{{{labels}}} 1.0"]
     assert 'llm_probe_model_identity_changes_total{field="model",model_name="m",target="chat"} 1.0' in shown
+
+
+def test_a_version_belongs_to_every_model_of_its_server() -> None:
+    identities = Identities()
+    for model_name in ("m", "n"):
+        identities.saw("chat", model_name, None, None)
+    assert identities.saw_version("chat", "0.11.0") == []
+    assert identities.saw_version("chat", "0.12.0") == ["server_version"]
+    assert identities.saw_version("other", "1") == []
+    shown = page(identities)
+    for model_name in ("m", "n"):
+        labels = f'fingerprint="",model_name="{model_name}",response_model="",server_version="0.12.0",target="chat"'
+        assert f"llm_probe_response_model_info{{{labels}}} 1.0" in shown
+        changes = f'{{field="server_version",model_name="{model_name}",target="chat"}} 1.0'
+        assert f"llm_probe_model_identity_changes_total{changes}" in shown
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,10 @@
 """How engines are recognised: by their metrics, and where those do not tell, by what the server says."""
 
 import json
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
+from page_server import Server
 
 from exporters.probe import engine_kinds
 from exporters.probe.engine_kinds import EngineKinds
@@ -18,60 +14,6 @@ VLLM = 'vllm:num_requests_running{model_name="m"} 1.0\n'
 LLAMACPP = "llamacpp:requests_processing 1\n"
 OF_VLLM = {"data": [{"id": "m", "owned_by": "vllm"}]}
 OF_NOBODY = {"data": [{"id": "m", "owned_by": "somebody"}, {"id": "n"}, "odd"]}
-
-
-@dataclass
-class Server:
-    """Answers what `pages` holds, else 404; with a key, 401 to those who lack it."""
-
-    pages: dict[str, object] = field(default_factory=dict)
-    headers: dict[str, str] = field(default_factory=dict)
-    key: str | None = None
-    asked: list[tuple[str, str | None]] = field(default_factory=list)
-    port: int = 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def times(self, path: str) -> int:
-        return sum(asked == path for asked, _ in self.asked)
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    told = Server()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            given = self.headers.get("Authorization")
-            told.asked.append((self.path, given))
-            page = told.pages.get(self.path)
-            status = 404 if page is None else 200
-            if told.key is not None and given != f"Bearer {told.key}":
-                status, page = 401, None
-            redirect = isinstance(page, str) and page.startswith("/")
-            body = (page if isinstance(page, str) else json.dumps(page)).encode()
-            self.send_response(307 if redirect else status)
-            for name, value in (told.headers | ({"Location": str(page)} if redirect else {})).items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def version_string(self) -> str:
-            return "test"
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        told.port = listening.server_port
-        thread = threading.Thread(target=listening.serve_forever, args=(0.05,))
-        thread.start()
-        yield told
-        listening.shutdown()
-        thread.join()
 
 
 class Clock:
