@@ -80,8 +80,12 @@ class Figures:
 
 
 def text_of(answer: Answer) -> str:
-    """Return the text that a user sees: without reasoning and tool calls."""
-    return "".join(arrival.event.text for arrival in answer.arrivals if arrival.event.channel == "content")
+    """Return the text that a user sees: without reasoning and tool calls.
+
+    Two events may share a character, each with an escaped half of it; a half that stays alone is replaced.
+    """
+    text = "".join(arrival.event.text for arrival in answer.arrivals if arrival.event.channel == "content")
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def figures(answer: Answer, finish_reasons: Sequence[str], min_output_tokens: int = 2) -> Figures:

@@ -1,11 +1,15 @@
 """Every odd stream of every API, each piece stamped with the second of its script, so that the figures are exact."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import hostile_contents  # noqa: F401 - registers its streams
+import hostile_endings  # noqa: F401 - registers its streams
 import hostile_framing  # noqa: F401 - registers its streams
+import hostile_other_apis  # noqa: F401 - registers its streams
 import hostile_research  # noqa: F401 - registers its streams
 import pytest
 from hostile_script import STREAMS, Stream
@@ -13,6 +17,7 @@ from probe_helpers import scenario, target
 
 from exporters.probe import ask
 from exporters.probe.connection import Recorder
+from exporters.probe.protocols import PROTOCOLS
 from exporters.probe.reader import ConnectionLostError, Exchange
 from exporters.probe.run import ProbeResult, run_probe
 from exporters.probe.timeline import Answer, text_of
@@ -93,3 +98,20 @@ def test_the_figures_of_a_stream(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_all_35_are_there() -> None:
     assert len(THE_35) == len(set(THE_35)) == 35
     assert not {*THE_35} - NAMES
+
+
+def test_there_are_twice_as_many_of_our_own() -> None:
+    """Counted by name, so that one stream over seven APIs is one."""
+    assert len(NAMES - {*THE_35}) >= 70
+
+
+def test_every_api_has_them() -> None:
+    counts = Counter(stream.api for stream in STREAMS.values())
+    assert set(counts) == set(PROTOCOLS)
+    assert min(counts.values()) >= 35
+
+
+def test_every_api_fails_in_its_own_ways() -> None:
+    for api in PROTOCOLS:
+        outcomes = {stream.facts.outcome for stream in STREAMS.values() if stream.api == api}
+        assert outcomes >= {"success", "truncated", "connection_lost", "stream_error", "no_tokens", "rate_limited"}

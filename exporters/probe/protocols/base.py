@@ -1,6 +1,5 @@
 """What a protocol is: it writes the request and reads the answer's bytes; timing is not its business."""
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +8,10 @@ from typing import Literal, Protocol
 
 Channel = Literal["content", "reasoning", "tool", "refusal"]
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+# No answer has so many tokens; a larger count would spend the budget of a day that it was not part of.
+LARGEST_COUNT = 1 << 31
+# JSON knows integers that are larger than any float.
+LARGEST_NUMBER = 1 << 63
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
@@ -125,12 +128,12 @@ def error_identifier(error: object) -> str:
 
 def count(value: object) -> int | None:
     """Return a count of tokens; zero and nonsense are none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < LARGEST_COUNT else None
 
 
 def milliseconds(value: object) -> float | None:
     """Return milliseconds as seconds; what is no number from zero is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < LARGEST_NUMBER:
         return None
     return value / 1e3
 

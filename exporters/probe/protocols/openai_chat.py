@@ -11,6 +11,8 @@ _TEXT_FIELDS: tuple[tuple[str, Channel], ...] = (
     ("reasoning", "reasoning"),
     ("refusal", "refusal"),
 )
+# What the parts of a list hold: Mistral's thinking, and OpenRouter's details of reasoning.
+_PART_FIELDS = ("text", "thinking", "summary")
 
 
 class OpenAiChat:
@@ -45,26 +47,29 @@ def _tokens(message: object) -> Tokens:
     for field, channel in _TEXT_FIELDS:
         if text := _text(message.get(field)):
             return channel, text
+    if text := _text(message.get("reasoning_details")):
+        return "reasoning", text
     calls = message.get("tool_calls")
-    functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    called = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    functions = [call.get(kind) for call in called for kind in ("function", "custom")]
     text = "".join(_call(function) for function in [*functions, message.get("function_call")])
     return ("tool", text) if text else (None, "")
 
 
-def _text(value: object) -> str:
-    """Return the text of a delta's field; Mistral sends a list of typed parts instead of a string."""
+def _text(value: object, levels: int = 2) -> str:
+    """Return the text of a delta's field; Mistral sends a list of typed parts instead of a string, in two levels."""
     if isinstance(value, str):
         return value
-    if isinstance(value, list):
-        return "".join(_part(part) for part in value if isinstance(part, dict))
+    if isinstance(value, list) and levels:
+        return "".join(_part(part, levels - 1) for part in value if isinstance(part, dict))
     return ""
 
 
-def _part(part: dict[str, object]) -> str:
-    return _text(part.get("text")) or _text(part.get("thinking"))
+def _part(part: dict[str, object], levels: int) -> str:
+    return next((text for field in _PART_FIELDS if (text := _text(part.get(field), levels))), "")
 
 
 def _call(function: object) -> str:
     if not isinstance(function, dict):
         return ""
-    return "".join(value for key in ("name", "arguments") if isinstance(value := function.get(key), str))
+    return "".join(value for key in ("name", "arguments", "input") if isinstance(value := function.get(key), str))

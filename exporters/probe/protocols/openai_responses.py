@@ -84,7 +84,7 @@ def _read_response(data: Json) -> StreamEvent:
     """Return what a whole response says: the answer that was not streamed, or the end of one that was."""
     error = data.get("error")
     if error or data.get("status") == "failed":
-        return StreamEvent(error=error_identifier(error))
+        return StreamEvent(error=error_identifier(error), usage=_usage(data.get("usage")))
     items = [item for item in _list(data.get("output")) if isinstance(item, dict)]
     found = [tokens for item in items for tokens in _item(item)]
     content = [text for channel, text in found if channel == "content"]
