@@ -156,17 +156,8 @@ def done_without_a_reason(say: Dialect) -> Steps:
     yield 0.36, b"data: [DONE]\n\n"
 
 
-@stream(
-    DIALECTS,
-    Facts("stream_error", source="usage"),
-    {
-        # The end that these tell is one after which nothing is read.
-        **{
-            api: {"outcome": "success"} for api in DIALECTS if api in ("openai-chat", "openai-completions", "anthropic")
-        },
-        **{api: {"outcome": "success"} for api in ("ollama", "openai-responses", "llamacpp")},
-    },
-)
+# Each tells an end of its own, after which nothing is read.
+@stream(DIALECTS, Facts())
 def error_after_the_end(say: Dialect) -> Steps:
     yield from whole(say)
     yield 0.6, say.error()

@@ -213,7 +213,8 @@ _tgi(
     TGI_COUNTS | {"finish_reason": "length"},
     Facts(finish="length", ttfr_bare=0.3, ttft=0.32, tpot=0.16 / 9, text="".join(WORDS[:9])),
 )
-_tgi("no_details", TGI_TEXTS, None, Facts("truncated", source="chunks", finish=None))
+_tgi("no_details", TGI_TEXTS, None, Facts(source="chunks"))
+_tgi("no_reason", TGI_TEXTS, TGI_COUNTS, Facts())
 _tgi("prefill_listed", TGI_TEXTS, {"generated_tokens": 10, "prefill": [{}] * 11, "finish_reason": "eos_token"}, Facts())
 
 

@@ -3,6 +3,8 @@
 https://huggingface.github.io/text-generation-inference/
 """
 
+from dataclasses import replace
+
 from exporters.probe.protocols.base import NO_HEADERS, Channel, Decoder, Question, StreamEvent, Usage, count, identifier
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
 
@@ -33,37 +35,39 @@ class Tgi:
 
 def _read_event(data: Json) -> StreamEvent:
     token = data.get("token")
-    channel: Channel | None = None
-    text: object = ""
+    text = ""
     # The end-of-sequence token and its like are generated, and no part of what the user sees.
     if isinstance(token, dict) and token.get("special") is not True:
-        text = token.get("text")
-    if not isinstance(text, str):
-        text = ""
-    if text:
-        channel = "content"
-    reason, usage = _details(data)
-    return StreamEvent(channel, text, reason, usage)
+        text = _text(token.get("text"))
+    if isinstance(data.get("generated_text"), str):
+        # It comes with the last token, and holds again what was streamed.
+        return replace(_end(data), channel=_channel(text), text=text)
+    return StreamEvent(_channel(text), text)
 
 
 def _read_document(data: Json) -> StreamEvent:
-    text = data.get("generated_text")
-    channel: Channel | None = "content" if isinstance(text, str) and text else None
-    reason, usage = _details(data)
-    return StreamEvent(channel, text if isinstance(text, str) else "", reason, usage)
+    text = _text(data.get("generated_text"))
+    return replace(_end(data), channel=_channel(text), text=text)
 
 
-def _details(data: Json) -> tuple[str | None, Usage | None]:
+def _end(data: Json) -> StreamEvent:
     """Return the finish reason and the counts, which come with the last token."""
     details = data.get("details")
     if not isinstance(details, dict):
-        return None, None
+        # Nobody asked for them; that it is the end was said all the same.
+        return StreamEvent(finish_reason="stop", done=True)
     prefill = details.get("prefill")
-    # Of the prompt a stream tells the length; an answer in one piece lists its tokens if it was asked to.
+    # A stream tells the length of the prompt; an answer in one piece may list its tokens.
     prompt = details.get("input_length", len(prefill) if isinstance(prefill, list) else None)
     usage = Usage(count(prompt), count(details.get("generated_tokens")))
-    reason = details.get("finish_reason")
-    if not reason:
-        return None, usage
+    reason = details.get("finish_reason") or "eos_token"
     named = identifier(reason)
-    return _FINISH_REASONS.get(named, named) if named else "other", usage
+    return StreamEvent(finish_reason=_FINISH_REASONS.get(named, named) if named else "other", usage=usage, done=True)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _channel(text: str) -> Channel | None:
+    return "content" if text else None
