@@ -43,7 +43,17 @@ def _parser() -> argparse.ArgumentParser:
         "--state.dir", dest="state_dir", type=Path, metavar="DIR", default=Path("state"),
         help="where the last good configuration, the spending of today and what servers refuse are kept",
     )  # fmt: skip
+    parser.add_argument(
+        "--probe.allow-any-target", dest="any_target_tokens", type=_tokens, metavar="TOKENS", default=0,
+        help="let /probe probe any URL, for at most so many tokens a day; 0 allows the targets of the file alone",
+    )  # fmt: skip
     return parser
+
+
+def _tokens(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number of tokens, such as 100000")
+    return int(text[:18])
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -51,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.check:
         return _check(options.config_file)
     web = WebConfigKeeper(options.web_config_file) if options.web_config_file is not None else None
-    exporter = ProbeExporter(options.config_file, options.state_dir, options.listen, web)
+    exporter = ProbeExporter(options.config_file, options.state_dir, options.listen, web, options.any_target_tokens)
 
     def reload() -> None:
         exporter.keeper.reload()

@@ -47,11 +47,14 @@ class Budgets:
     Args:
         clock: Returns Unix time.
         folder: Where the count is kept across restarts; None keeps it in memory alone.
+        file_name: What its file is called.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time, folder: Path | None = None) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.time, folder: Path | None = None, file_name: str = FILE_NAME
+    ) -> None:
         self._clock = clock
-        self._file = StateFile(folder, FILE_NAME, "what probes have spent today")
+        self._file = StateFile(folder, file_name, "what probes have spent today")
         self._lock = threading.Lock()
         self._currencies: dict[str, str] = {}
         self._changed = False

@@ -12,6 +12,7 @@ from prometheus_client import Metric as Family
 from prometheus_client.registry import Collector
 
 from exporters.probe import discovery, metrics
+from exporters.probe.any_target import AnyTarget
 from exporters.probe.configured import ConfiguredCollector
 from exporters.probe.cost import CostMeter
 from exporters.probe.deadline import expire_all
@@ -49,13 +50,19 @@ class ProbeExporter:
         state_folder: Where the copy of the last good configuration and today's spending are kept; None keeps none.
         listen: ``host:port``.
         web: Who may ask, and how; None serves everyone over plain HTTP.
+        any_target_tokens: How many tokens a day probes of URLs that are not configured may use; 0 refuses them.
 
     Raises:
         InferwatchError: If the address cannot be listened on.
     """
 
     def __init__(
-        self, config_file: Path, state_folder: Path | None, listen: str, web: WebConfigKeeper | None = None
+        self,
+        config_file: Path,
+        state_folder: Path | None,
+        listen: str,
+        web: WebConfigKeeper | None = None,
+        any_target_tokens: int = 0,
     ) -> None:
         self._prober = Prober(state_folder=state_folder)
         self._meter = CostMeter()
@@ -65,7 +72,8 @@ class ProbeExporter:
         self._max_concurrent = 0
         self._watched_at = time.monotonic()
         self.keeper = ConfigKeeper(config_file, state_folder, self._apply)
-        self._oneshots = OneShots(self._config, self._prober)
+        self._any_target = AnyTarget(any_target_tokens, state_folder) if any_target_tokens else None
+        self._oneshots = OneShots(self._config, self._prober, self._any_target)
         registry = CollectorRegistry()
         prober = self._prober
         self._rendered = RenderedMetrics(prober.records, prober.intervals, prober.inflight, registry)
@@ -108,7 +116,7 @@ class ProbeExporter:
         while self._prober.inflight() and time.monotonic() < give_up:
             time.sleep(0.02)
             expire_all()
-        self._prober.save()
+        self._save()
         self._server.stop()
 
     def _config(self) -> Config | None:
@@ -127,9 +135,14 @@ class ProbeExporter:
     def _watch(self) -> None:
         self._watched_at = time.monotonic()
         self._meter.tick()
-        self._prober.save()
+        self._save()
         self._rendered.refresh()
         self.keeper.poll()
+
+    def _save(self) -> None:
+        self._prober.save()
+        if self._any_target is not None:
+            self._any_target.save()
 
     def _refresh(self) -> None:
         self._kinds.refresh(self.keeper.config)
