@@ -1,139 +1,116 @@
 """What the rules cost: `python -m bench.rules [INSTANCES ...]`, by default 200 and 1000.
 
 Fills a Prometheus with vLLM instances (four to a target) and eight GPUs for each, from a capture of vLLM and a scrape
-of our exporter with simulated GPUs, their counters moving. Only series that some rule reads are written, each as far
-back as the longest window that reads it, since nothing else costs anything to evaluate. The samples are written as
-blocks, so that no scrape disturbs the figures. Then Prometheus evaluates every rule file of the project for two
-minutes. As the blocks end where it starts, windows of five minutes are then filled by two thirds; their samples are
-10 s apart and not 15, so that a window holds as many as it would.
+of our exporter with simulated GPUs, their counters moving, and with what the configuration says of the targets. Only
+series that some rule reads are written, since nothing else costs anything to evaluate. All samples, 15 s apart, are
+written before the first rule runs, those of the minutes to come as well: so no scrape disturbs the figures, and windows
+are full. Then Prometheus evaluates every rule file of the project for three minutes.
 
 Not part of it: the baselines' windows of a day, which read what was recorded the day before.
 """
 
 import json
-import re
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any, TextIO
+from typing import Any
 
 import psutil
 import yaml
 
-from bench.processes import exporter
+from bench.processes import exporter, running
+from bench.remote_write import send
 from bench.report import Ratio, judge, machine, show_table
+from bench.rules_series import GPUS_EACH, RULES, STEP, Fleet
 from exporters.gpu import metrics as gpu
 from inferwatch.engines import load_engines
 from prometheus import vocabulary as names
 from stack.ports import free_ports
 from stack.tools import assets, ensure_tools
 
-ROOT = Path(__file__).resolve().parents[1]
-CAPTURE = ROOT / "tests" / "rules" / "fixtures" / "vllm-0.32.0-busy.prom"
-RULES = [*sorted((ROOT / "prometheus/rules").glob("*.yml")), *sorted((ROOT / "alerting/rules").glob("*.yml"))]
 INSTANCES = (200, 1000)
-REPLICAS, GPUS_EACH = 4, 8
-STEP, DENSE = 15, 10
-SHORT, LONG = 6 * 60, 65 * 60
-# Seconds that writing the blocks takes for each instance, generously: they end where Prometheus starts.
-WRITING = 0.5
-CYCLES = 6
+# Prometheus takes no samples that are more than ten minutes ahead.
+AHEAD = 580
+WARM_SECONDS = 75
+MEASURED_SECONDS = 180
 # Share of the interval that all groups together may take, by the number of instances.
 ALLOWED = {200: 0.05, 1000: 0.25}
 FASTER = 10.0
 LATENCIES = ("ttft", "tpot", "itl", "e2e")
-
-Template = tuple[str, str, float]
-
-
-def rule_text() -> str:
-    """Return the text of all rule files."""
-    return "\n".join(file.read_text(encoding="utf-8") for file in RULES)
+SHOWN = 8
 
 
-def templates(page: str, text: str) -> list[Template]:
-    """Return name, labels and value of each series of a page that a rule reads."""
-    found = []
-    for line in page.splitlines():
-        match = re.match(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)", line)
-        if match and re.search(rf"(?<![\w:]){re.escape(match[1])}(?![\w:])", text):
-            found.append((match[1], match[2] or "", float(match[3])))
-    return found
-
-
-def write_series(file: TextIO, template: Template, labels: str, end: int, text: str) -> int:
-    """Write the samples of one series; returns how many."""
-    name, own, value = template
-    hourly = re.search(rf"{re.escape(name)}(?:\{{[^}}]*\}})?\[1h\]", text)
-    counter = name.endswith(("_total", "_bucket", "_sum", "_count"))
-    # Each bucket grows with its captured count, so that histograms stay histograms. XIDs stay at 0, as on most GPUs.
-    growth = (value or 1) / 1000 if counter and name != str(gpu.XID_ERRORS) else 0.0
-    series = f"{name}{{{labels}{',' if own else ''}{own}}}"
-    times = [*range(end - LONG, end - SHORT, STEP)] * bool(hourly) + [*range(end - SHORT, end, DENSE)]
-    file.writelines(f"{series} {value + growth * index:.6g} {at}\n" for index, at in enumerate(times))
-    return len(times)
-
-
-def fill(folder: Path, promtool: Path, instances: int, gpu_page: str) -> tuple[int, int]:
-    """Write the blocks of so many instances; returns the number of series and of samples."""
-    text, end = rule_text(), int(time.time() + 20 + WRITING * instances)
-    engine = templates(CAPTURE.read_text(), text)
-    card = [one for one in templates(gpu_page, text) if 'gpu="0"' in one[1]]
-    if not (engine and card):
-        raise RuntimeError("the capture or the GPU exporter's page holds no series that a rule reads")
-    written, count = folder / "samples", 0
-    with written.open("w") as file:
-        for index in range(instances):
-            target, node = f"t{index // REPLICAS}", f"n{index}"
-            place = f'job="llm-engine",target="{target}",instance="{node}:8000",node="{node}"'
-            count += sum(write_series(file, one, place, end, text) for one in [*engine, ("up", "", 1.0)])
-            for number in range(GPUS_EACH):
-                for name, labels, value in card:
-                    mine = labels.replace('gpu="0"', f'gpu="{number}"').replace("SIMULATED-0", f"{node}-{number}")
-                    place = f'job="gpu",instance="{node}:9810",node="{node}"'
-                    count += write_series(file, (name, mine, value), place, end, text)
-        file.write("# EOF\n")
-    command = [promtool, "tsdb", "create-blocks-from", "openmetrics", written, folder / "data"]
-    subprocess.run(list(map(str, command)), check=True, capture_output=True)
-    written.unlink()
-    if time.time() > end:
-        raise RuntimeError(f"writing took {time.time() - end:.0f} s more than was planned; raise WRITING")
-    time.sleep(end - time.time())
-    return instances * (len(engine) + 1 + GPUS_EACH * len(card)), count
-
-
-def api(port: int, path: str) -> Any:
+def api(url: str, path: str) -> Any:
     """Return the data of an answer of Prometheus."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=300) as answer:
+    with urllib.request.urlopen(f"{url}/api/v1/{path}", timeout=300) as answer:
         return json.load(answer)["data"]
 
 
-def start(folder: Path, program: Path, port: int) -> subprocess.Popen[bytes]:
-    """Start Prometheus on the blocks, with every rule."""
-    config = {"global": {"evaluation_interval": f"{STEP}s"}, "rule_files": [str(file) for file in RULES]}
-    (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
-    command = [str(program), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
-    command += [f"--web.listen-address=127.0.0.1:{port}", "--query.timeout=5m"]
+def command(folder: Path, program: Path, port: int) -> list[str]:
+    """Return the command that starts a Prometheus without rules."""
+    evaluate(folder, [])
+    made = [str(program), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
+    made += [f"--web.listen-address=127.0.0.1:{port}", "--web.enable-lifecycle", "--web.enable-remote-write-receiver"]
     pages = assets(program, "web")
-    with (folder / "log").open("wb") as log:
-        return subprocess.Popen([*command, *([f"--web.local-assets={pages}"] if pages else [])], stdout=log, stderr=log)
+    return made + ([f"--web.local-assets={pages}"] if pages else [])
 
 
-def evaluations(port: int) -> Iterator[dict[str, float]]:
-    """Yield the seconds that each group takes in STEP seconds, once for each cycle; some are evaluated less often."""
+def evaluate(folder: Path, rules: list[Path]) -> None:
+    """Write a configuration with these rules."""
+    config = {"global": {"evaluation_interval": f"{STEP}s"}, "rule_files": [str(file) for file in rules]}
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
+
+
+def post(url: str) -> None:
+    """Ask for something that has no answer."""
+    with urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=60):
+        pass
+
+
+def wait_until_ready(url: str) -> None:
+    """Return once Prometheus answers."""
+    give_up = time.monotonic() + 60
     while True:
-        time.sleep(STEP)
         try:
-            groups = api(port, "rules")["groups"]
+            with urllib.request.urlopen(f"{url}/-/ready", timeout=10):
+                return
         except OSError:
-            continue
-        yield {group["name"]: group["evaluationTime"] * STEP / group["interval"] for group in groups}
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.1)
+
+
+Costs = dict[str, float]
+
+
+def watched(url: str, seconds: float) -> tuple[Costs, Costs]:
+    """Return the seconds that each group, and each rule, takes in STEP seconds: the median of its evaluations."""
+    groups: dict[str, dict[str, float]] = {}
+    rules: dict[str, dict[str, float]] = {}
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(STEP / 2)
+        for group in api(url, "rules")["groups"]:
+            share = STEP / group["interval"]
+            groups.setdefault(group["name"], {})[group["lastEvaluation"]] = group["evaluationTime"] * share
+            for index, rule in enumerate(group["rules"]):
+                name = f"{group['name']}/{index} {rule['name']}"
+                rules.setdefault(name, {})[rule["lastEvaluation"]] = rule["evaluationTime"] * share
+    return _medians(groups), _medians(rules)
+
+
+def _medians(seen: dict[str, dict[str, float]]) -> Costs:
+    return {name: median(each.values()) for name, each in seen.items()}
+
+
+def show(what: str, costs: Costs) -> None:
+    """Print the most expensive."""
+    dearest = sorted(((cost, name) for name, cost in costs.items()), reverse=True)[:SHOWN]
+    print(f"  {what}: " + ", ".join(f"{name} {1000 * cost:.0f} ms" for cost, name in dearest), flush=True)
 
 
 def questions() -> list[tuple[str, str]]:
@@ -150,58 +127,61 @@ def questions() -> list[tuple[str, str]]:
     return asked
 
 
-def ask(port: int, expr: str) -> float:
+def ask(url: str, expr: str) -> float:
     """Return how long a panel's query took, over the last minute in steps of 15 s; the median of three."""
     took = []
     for _ in range(3):
         now = time.time()
         query = urllib.parse.urlencode({"query": expr, "start": now - 60, "end": now, "step": STEP})
         began = time.perf_counter()
-        found = api(port, f"query_range?{query}")["result"]
+        found = api(url, f"query_range?{query}")["result"]
         took.append(time.perf_counter() - began)
         if not found:
             raise RuntimeError(f"nothing came of {expr}")
     return median(took)
 
 
-def measure(instances: int, tools: dict[str, Path], gpu_page: str) -> tuple[list[str], list[Ratio]]:
+def measure(instances: int, program: Path, gpu_page: str) -> tuple[list[str], list[Ratio]]:
     """Fill, evaluate and ask; returns a line of the table and the ratios to judge."""
     (port,) = free_ports(1)
+    url, fleet = f"http://127.0.0.1:{port}", Fleet.of(instances, gpu_page)
+    end = time.time() + AHEAD
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        series, samples = fill(folder, tools["promtool"], instances, gpu_page)
-        process = start(folder, tools["prometheus"], port)
-        try:
-            cycles = evaluations(port)
-            next(cycles)
+        with (folder / "log").open("wb") as log, running(command(folder, program, port), stderr=log) as process:
+            wait_until_ready(url)
+            send(url, fleet.packed(end))
+            series = api(url, "status/tsdb")["headStats"]["numSeries"]
+            evaluate(folder, RULES)
+            post(f"{url}/-/reload")
             # The first cycles read what is not recorded yet.
-            next(cycles)
+            time.sleep(WARM_SECONDS)
             used = psutil.Process(process.pid)
             before, began = used.cpu_times(), time.monotonic()
-            each = [next(cycles) for _ in range(CYCLES)]
+            groups, rules = watched(url, MEASURED_SECONDS)
             after = used.cpu_times()
             cpu = (after.user + after.system - before.user - before.system) / (time.monotonic() - began)
-            pairs = [(ask(port, recorded), ask(port, raw)) for recorded, raw in questions()]
+            pairs = [(ask(url, recorded), ask(url, raw)) for recorded, raw in questions()]
+            if time.time() > end:
+                raise RuntimeError(f"the samples ended {time.time() - end:.0f} s too early on this machine")
             resident = used.memory_info().rss
-        finally:
-            process.terminate()
-            process.wait()
-    taken = [sum(groups.values()) for groups in each]
-    slowest = sorted(((median(one[name] for one in each), name) for name in each[0]), reverse=True)[:4]
-    print(f"{instances} instances: " + ", ".join(f"{name} {seconds:.2f} s" for seconds, name in slowest), flush=True)
-    share = median(taken) / STEP
+            recorded = api(url, "status/tsdb")["headStats"]["numSeries"] - series
+    print(f"{instances} instances, of each {STEP} s:")
+    show("groups", groups)
+    show("rules", rules)
+    taken = sum(groups.values())
     faster = sum(raw for _, raw in pairs) / sum(recorded for recorded, _ in pairs)
-    row = [f"{instances} instances, {instances * GPUS_EACH} GPUs", str(series), f"{samples / 1e6:.1f}"]
-    row += [f"{median(taken):.2f}", f"{100 * share:.1f}", f"{100 * cpu:.0f}", f"{faster:.1f}", f"{resident / 1e6:.0f}"]
+    row = [f"{instances} instances, {instances * GPUS_EACH} GPUs", str(series), str(recorded), f"{taken:.2f}"]
+    row += [f"{100 * taken / STEP:.1f}", f"{100 * cpu:.0f}", f"{faster:.1f}", f"{resident / 1e6:.0f}"]
     ratios = [Ratio(f"panels of raw histograms / recorded, {instances} instances", faster, FASTER, 1e6)]
     if instances in ALLOWED:
-        ratios.append(Ratio(f"evaluation / interval, {instances} instances", share, 0.0, ALLOWED[instances]))
+        ratios.append(Ratio(f"evaluation / interval, {instances} instances", taken / STEP, 0.0, ALLOWED[instances]))
     return row, ratios
 
 
 def main() -> int:
     """Print the table and judge the shares."""
-    tools = ensure_tools(["prometheus", "promtool"], say=lambda line: print(line, file=sys.stderr))
+    tools = ensure_tools(["prometheus"], say=lambda line: print(line, file=sys.stderr))
     print(machine())
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -211,14 +191,14 @@ def main() -> int:
         gpu_page = answer.read().decode()
     rows, ratios = [], []
     for instances in [int(argument) for argument in sys.argv[1:]] or INSTANCES:
-        row, judged = measure(instances, tools, gpu_page)
+        row, judged = measure(instances, tools["prometheus"], gpu_page)
         rows.append(row)
         ratios += judged
     show_table(
-        "Every 15 s: seconds of all rule groups added up (median), each by its own interval, and their share in %,\n"
+        "Every 15 s: seconds of all rule groups added up (medians), each by its own interval, and their share in %,\n"
         "the processor time of Prometheus in % of a core, and how many times longer the panels' "
         "queries take on raw histograms.",
-        ["filled with", "series", "M samples", "seconds", "share", "CPU", "panels", "RSS MB"],
+        ["filled with", "series", "recorded", "seconds", "share", "CPU", "panels", "RSS MB"],
         rows,
     )
     return judge(ratios)
