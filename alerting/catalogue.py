@@ -4,6 +4,9 @@ from alerting import availability, gpu_faults, latency, monitoring, resources
 from alerting.alert import Alert
 from prometheus.groups import Group, group
 
+# A series for each GPU, and only tickets.
+INTERVALS = {"gpu-faults": "30s", "resources": "30s"}
+
 
 def catalogue() -> dict[str, list[Alert]]:
     """Return the alerts by subject."""
@@ -19,6 +22,6 @@ def catalogue() -> dict[str, list[Alert]]:
 def rule_groups() -> dict[str, list[Group]]:
     """Return the one group of each file of alerting/rules, by the file's name without `.yml`."""
     return {
-        subject: [group(f"alerts-{subject}", (alert.rule() for alert in alerts))]
+        subject: [group(f"alerts-{subject}", (alert.rule() for alert in alerts), INTERVALS.get(subject))]
         for subject, alerts in catalogue().items()
     }

@@ -15,11 +15,15 @@ MONEY = ("target", "currency")
 # Below these a unit cost says more about the hour than about the target, so there is none.
 FEWEST_TOKENS = 1000
 FEWEST_REQUESTS = 10
+# What holds for an hour changes slowly.
+INTERVAL = "1m"
 
 
 def groups() -> list[Group]:
-    """Return the group of costs."""
-    return [group("llm-cost", [*_money(), *_users(), *_busy(), *_unit_costs(), _idle()])]
+    """Return the group of users' traffic now, and the group of costs."""
+    traffic = record(names.USER_OUTPUT_TOKENS_RATE, _minus(names.OUTPUT_TOKENS_RATE, rate(probe.OUTPUT_TOKENS)))
+    costs = [*_money(), *_users(), *_busy(), *_unit_costs(), _idle()]
+    return [group("llm-users", [traffic]), group("llm-cost", costs, INTERVAL)]
 
 
 def _money() -> list[Rule]:
@@ -32,7 +36,6 @@ def _money() -> list[Rule]:
 
 def _users() -> list[Rule]:
     return [
-        record(names.USER_OUTPUT_TOKENS_RATE, _minus(names.OUTPUT_TOKENS_RATE, rate(probe.OUTPUT_TOKENS))),
         record(
             names.USER_OUTPUT_TOKENS_INCREASE,
             _minus(names.OUTPUT_TOKENS_INCREASE, increase(probe.OUTPUT_TOKENS, "1h")),

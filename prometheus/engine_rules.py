@@ -13,7 +13,9 @@ from prometheus.groups import Group, Rule, group, record
 from prometheus.promql import RATE_WINDOW, RATE_WINDOW_SECONDS, aggregate, block, selector
 
 MODEL = ("target", "model_name")
-# Histograms are most of what rules cost. What no page reads can come once a minute, over windows of five.
+# What pages, panels and alerts follow closely. The rest is asked for by hand, and comes once a minute over windows of
+# five; its latencies are most of what rules cost.
+FOLLOWED = ("requests_running", "requests_waiting", "kv_cache_usage_ratio", "prompt_tokens", "output_tokens")
 PAGED = ("ttft", "tpot")
 SLOW_INTERVAL = "1m"
 Over = Callable[[str], str]
@@ -22,13 +24,12 @@ Over = Callable[[str], str]
 def by_file() -> dict[str, list[Group]]:
     """Return the groups of each engine and gateway that has metrics, by the name of their file.
 
-    The first holds its concepts and the latencies that pages read; the second, which is evaluated less often, the other
-    latencies and how well the buckets of each fit.
+    The first holds what is followed closely and the latencies that pages read; the second, which is evaluated less
+    often, the other concepts and latencies, sums of an hour, and how well the buckets of each latency fit.
     """
     made: dict[str, list[Group]] = {}
     for engine in load_engines().values():
-        file, prompt = f"{engine.kind}-{engine.name}", _concepts(engine)
-        slow: list[Rule] = []
+        file, prompt, slow = f"{engine.kind}-{engine.name}", *_concepts(engine)
         for latency, histograms in engine.histograms.items():
             (prompt if latency in PAGED else slow).extend(_latency(engine, latency, histograms))
             slow += _fit(engine, latency)
@@ -38,12 +39,18 @@ def by_file() -> dict[str, list[Group]]:
     return made
 
 
-def _concepts(engine: Engine) -> list[Rule]:
+def _concepts(engine: Engine) -> tuple[list[Rule], list[Rule]]:
+    """Return the rules of the concepts that are followed closely, and those of the others."""
     prefix, stamp = names.prefix(engine.kind), _stamp(engine)
     exprs = dict(engine.concepts)
     for concept in CONCEPTS:
         exprs |= {f"{concept}{suffix}": expr for suffix, expr in _concept(engine, concept).items()}
-    return [record(f"{prefix}:{name}", expr, **stamp) for name, expr in exprs.items()]
+    prompt: list[Rule] = []
+    slow: list[Rule] = []
+    for name, expr in exprs.items():
+        followed = name.split(":")[0] in FOLLOWED and not name.endswith("1h")
+        (prompt if followed else slow).append(record(f"{prefix}:{name}", expr, **stamp))
+    return prompt, slow
 
 
 def _stamp(engine: Engine) -> dict[str, str]:
@@ -96,53 +103,56 @@ def _process_start(process_of: str) -> str:
 def _latency(engine: Engine, latency: str, histograms: list[str]) -> list[Rule]:
     """Return the rules of one latency.
 
-    Quantiles are taken per engine kind, for the bucket bounds of two kinds differ. While there are no requests a
-    quantile is NaN; the comparison drops it.
+    The raw buckets are read once, and the quantiles come from their recorded rates: per engine kind, for the bucket
+    bounds of two kinds differ. While there are no requests a quantile is NaN; the comparison drops it.
     """
     prefix, stamp = names.prefix(engine.kind), _stamp(engine)
     recorded = names.buckets(latency, prefix)
-    buckets = selector(recorded, **stamp)
-    by_instance = _newest(engine, histograms, "sum", (*INSTANCE, "le"), _rate, "_bucket")
-    total, count = (_by_model(engine, histograms, part) for part in ("_sum", "_count"))
-    rules = [record(recorded, by_instance, **stamp)]
-    rules += [
+    counted = names.observations(latency, prefix)
+    buckets = _by_model(engine, histograms, "_bucket", "le")
+    total, count = (f"{RATE_WINDOW_SECONDS} * {_by_model(engine, histograms, part)}" for part in ("_sum", "_count"))
+    return [
+        record(recorded, buckets, **stamp),
+        *(
+            record(
+                names.quantile(latency, name, prefix),
+                f"histogram_quantile({value}, {selector(recorded, **stamp)}) >= 0",
+                **stamp,
+            )
+            for name, value in names.QUANTILES.items()
+        ),
+        record(counted, f"{count} > 0", **stamp),
         record(
-            names.quantile(latency, name, prefix),
-            f"histogram_quantile({value}, {aggregate('sum', (*MODEL, 'le'), buckets)}) >= 0",
+            names.quantile(latency, "mean", prefix),
+            f"{total}\n/ on (target, model_name)\n{selector(counted, **stamp)}",
             **stamp,
-        )
-        for name, value in names.QUANTILES.items()
+        ),
     ]
-    rules.append(record(names.quantile(latency, "mean", prefix), f"{total}\n/\n({count} > 0)", **stamp))
-    rules.append(record(names.observations(latency, prefix), f"{RATE_WINDOW_SECONDS} * {count} > 0", **stamp))
-    return rules
 
 
 def _fit(engine: Engine, latency: str) -> list[Rule]:
     """Return the shares of a latency's observations that lie where its buckets cannot tell quantiles.
 
-    Buckets are cumulative, and each instance may have its own bounds: its largest finite bucket is the fullest one that
-    is not the last, and its first bucket the emptiest.
+    Buckets are cumulative, and the replicas of a target may have other bounds each: the largest finite bucket is the
+    fullest one that is not the last, and the first bucket the emptiest. That is also how `histogram_quantile` reads
+    such buckets, so the shares belong to the quantiles beside them.
     """
     prefix, stamp = names.prefix(engine.kind), _stamp(engine)
     recorded = names.buckets(latency, prefix)
     buckets, finite = selector(recorded, **stamp), selector(recorded, le="!=+Inf", **stamp)
-    everything = f"({_sum_of('max', buckets)} > 0)"
+    everything = f"({aggregate('max', MODEL, buckets)} > 0)"
+    beyond, first = aggregate("max", MODEL, finite), aggregate("min", MODEL, buckets)
     return [
-        record(names.beyond_buckets(latency, prefix), f"1 - {_sum_of('max', finite)}\n/\n{everything}", **stamp),
-        record(names.first_bucket(latency, prefix), f"{_sum_of('min', buckets)}\n/\n{everything}", **stamp),
+        record(names.beyond_buckets(latency, prefix), f"1 - {beyond}\n/\n{everything}", **stamp),
+        record(names.first_bucket(latency, prefix), f"{first}\n/\n{everything}", **stamp),
     ]
 
 
-def _sum_of(extreme: str, buckets: str) -> str:
-    return aggregate("sum", MODEL, aggregate(extreme, INSTANCE, buckets))
-
-
-def _by_model(engine: Engine, histograms: list[str], part: str) -> str:
-    """Return a histogram's sum or count, over instances of which each may have another of the names."""
+def _by_model(engine: Engine, histograms: list[str], part: str, *labels: str) -> str:
+    """Return the rate of a histogram's part, over instances of which each may have another of the names."""
     if len(histograms) == 1:
-        return _newest(engine, histograms, "sum", MODEL, _rate, part)
-    return aggregate("sum", MODEL, _newest(engine, histograms, "sum", INSTANCE, _rate, part))
+        return _newest(engine, histograms, "sum", (*MODEL, *labels), _rate, part)
+    return aggregate("sum", (*MODEL, *labels), _newest(engine, histograms, "sum", (*INSTANCE, *labels), _rate, part))
 
 
 def _closed(expr: str) -> str:

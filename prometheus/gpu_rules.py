@@ -4,26 +4,18 @@ from exporters.gpu import metrics as gpu
 from exporters.probe import metrics as probe
 from prometheus import gpu_exporters as others
 from prometheus import vocabulary as names
-from prometheus.groups import Group, group, record
+from prometheus.groups import Group, Rule, group, record
 from prometheus.promql import aggregate, configured, indent, rate, selector
 
 CARD = others.CARD
 PLACE = ("node", "gpu")
-THROTTLING_INTERVAL = "30s"
+# Some thirty series of each GPU are read, which is most of what a fleet's rules cost, and no page rests on them.
+INTERVAL = "30s"
 
 
 def groups() -> list[Group]:
-    """Return the group of what holds clocks down, and the group of the GPUs and of the targets that they serve."""
+    """Return the group of the GPUs and of the targets that they serve."""
     used = f"{gpu.MEMORY_USED} / ({gpu.MEMORY_TOTAL} > 0)"
-    driver, sampler = (
-        aggregate("max", (*CARD, "reason"), rate(counter))
-        for counter in (gpu.CLOCKS_EVENT_SECONDS, gpu.CLOCKS_EVENT_SAMPLED_SECONDS)
-    )
-    # The driver's counter or, for a reason that it does not count on this GPU, the sampler's; never their sum.
-    own_throttling = f"(\n{indent(driver)}\n  or\n{indent(sampler)}\n)"
-    harmful = selector(names.GPU_THROTTLE_BY_REASON, reason="=~" + "|".join(gpu.HARMFUL_REASONS))
-    serves = configured(probe.TARGET_GPU_INFO, ("target", *PLACE))
-    per_card = aggregate("max", PLACE, names.GPU_THROTTLED)
     rules = [
         record(names.GPU_UTILIZATION, _first(aggregate("max", CARD, str(gpu.UTILIZATION)), others.utilization())),
         record(names.GPU_MEMORY_USED, _first(aggregate("max", CARD, used), others.memory_used())),
@@ -31,6 +23,24 @@ def groups() -> list[Group]:
         record(names.GPU_POWER, _first(aggregate("max", CARD, str(gpu.POWER_USAGE)), others.power())),
         # Almost all of a fleet's XID counters are 0, and a look back over an hour need not read those.
         record(names.GPU_XID_ERRORS, aggregate("max", (*CARD, "xid", "source"), f"{gpu.XID_ERRORS} > 0")),
+        *_throttling(),
+    ]
+    return [group("gpu", rules, INTERVAL)]
+
+
+def _throttling() -> list[Rule]:
+    driver, sampler = (
+        aggregate("max", (*CARD, "reason"), rate(counter, reason="!=gpu_idle"))
+        for counter in (gpu.CLOCKS_EVENT_SECONDS, gpu.CLOCKS_EVENT_SAMPLED_SECONDS)
+    )
+    # The driver's counter or, for a reason that it does not count on this GPU, the sampler's; never their sum.
+    own = f"(\n{indent(driver)}\n  or\n{indent(sampler)}\n)"
+    harmful = selector(names.GPU_THROTTLE_BY_REASON, reason="=~" + "|".join(gpu.HARMFUL_REASONS))
+    serves = configured(probe.TARGET_GPU_INFO, ("target", *PLACE))
+    per_card = aggregate("max", PLACE, names.GPU_THROTTLED)
+    return [
+        # Extrapolation can carry a rate a little over 1.
+        record(names.GPU_THROTTLE_BY_REASON, f"clamp_max(\n{indent(_first(own, others.throttling()))},\n  1\n)"),
         record(names.GPU_THROTTLED, aggregate("max", CARD, harmful)),
         # The slowest GPU sets the pace of a target that spans several.
         record(
@@ -38,15 +48,6 @@ def groups() -> list[Group]:
             aggregate("max", ("target",), f"{serves}\n* on (node, gpu) group_left ()\n{per_card}"),
         ),
     ]
-    throttling = [
-        # Extrapolation can carry a rate a little over 1.
-        record(
-            names.GPU_THROTTLE_BY_REASON,
-            f"clamp_max(\n{indent(_first(own_throttling, others.throttling()))},\n  1\n)",
-        ),
-    ]
-    # A counter for each reason of each GPU, over five minutes, and no page reads it.
-    return [group("gpu-throttling", throttling, THROTTLING_INTERVAL), group("gpu", rules)]
 
 
 def _first(ours: str, theirs: list[str]) -> str:

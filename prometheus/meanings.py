@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from inferwatch.engines import load_engines
 from prometheus import vocabulary as v
-from prometheus.concepts import CONCEPTS, INSTANCE, provided, recorded
+from prometheus.concepts import CONCEPTS, provided, recorded
 
 _TARGET = ("target",)
 _MONEY = ("target", "currency")
@@ -64,7 +64,7 @@ def _engines() -> list[Meaning]:
             labels = ("target", "model_name", stamp)
             rows += _quantiles(latency, prefix, labels, f"as the {kind} measures it")
             name = v.buckets(latency, prefix)
-            rows.append(_one(name, (*INSTANCE, stamp, "le"), "Observations a second in each bucket of its histogram."))
+            rows.append(_one(name, (*labels, "le"), "Observations a second in each bucket of its histogram."))
             rows.append(_one(v.beyond_buckets(latency, prefix), labels, _BEYOND))
             rows.append(_one(v.first_bucket(latency, prefix), labels, _FIRST))
     return rows

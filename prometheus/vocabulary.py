@@ -2,11 +2,11 @@
 
 `llm:*` comes from engines, `llm_gateway:*` from gateways in front of them, `llm_probe:*` from probes, `gpu:*` from GPU
 exporters; docs/definitions.md defines each. What engines can tell is listed in concepts.py.
-Labels: `llm:*` (target, instance, model_name, inference_engine) plus `le` or `reason`; quantiles and means
-(target, model_name, inference_engine); `llm_gateway:*` the same with inference_gateway; `llm_probe:*` (target,
-scenario, model_name), summed or maxed over probers; users' traffic (target); money (target, currency); `gpu:*`
-(node, gpu, uuid) plus `reason`. Each is absent while there is nothing to tell: a quantile without requests, a unit
-cost below a floor of tokens.
+Labels: `llm:*` (target, instance, model_name, inference_engine) plus `reason`; latencies, their buckets and what comes
+of them (target, model_name, inference_engine) plus `le`; `llm_gateway:*` the same with inference_gateway;
+`llm_probe:*` (target, scenario, model_name), summed or maxed over probers; users' traffic (target); money (target,
+currency); `gpu:*` (node, gpu, uuid) plus `reason`. Each is absent while there is nothing to tell: a quantile without
+requests, a unit cost below a floor of tokens.
 """
 
 # The one dashboard that every alert links to.

@@ -39,7 +39,7 @@ def _latency(case: Case, replay: Replay, latency: str, histogram: str, where: La
     )
     buckets = [(bound, growth("bucket", le=text)) for bound, text in bounds]
     recorded = names.buckets(latency, case.prefix)
-    inf = Expectation(f'{recorded}{{le="+Inf"}}', count / SECONDS, case.labels_of("") | {"le": "+Inf"})
+    inf = Expectation(f'{recorded}{{le="+Inf"}}', count / SECONDS, model | {"le": "+Inf"})
     if not count:
         return [inf]
     return [
