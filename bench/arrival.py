@@ -29,6 +29,7 @@ from prometheus_client import CollectorRegistry
 from bench.processes import certificate, running, stamped_server
 from bench.report import Ratio, judge, machine, quantile, show_table
 from exporters.probe.__main__ import keep_pauses_short
+from exporters.probe.ask import HOLD_SECONDS
 from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.protocols import PROTOCOLS
@@ -78,7 +79,7 @@ def read_as_probe(url: str) -> list[float]:
     pieces = []
     with Deadline(120.0) as deadline, exchange("POST", url + protocol.path, {}, b"{}", Recorder(deadline)) as answer:
         answer.check_status()
-        for at, data in answer.reads(1 << 24):
+        for at, data in answer.reads(1 << 24, HOLD_SECONDS):
             arrived += [at for event in decoder.feed(data) if event.channel is not None]
             pieces.append(data)
     return errors(arrived, stamps(b"".join(pieces)))

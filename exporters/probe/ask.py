@@ -21,6 +21,8 @@ from inferwatch.secrets import SecretError, auth_headers
 # An event is a few hundred bytes, with log probabilities a few thousand.
 LARGEST_FRAME = 1 << 20
 LARGEST_PER_TOKEN = 1 << 12
+# The pieces of a stream are stamped as they come, and looked at this often: for each token, that would take more time.
+HOLD_SECONDS = 0.25
 DOCUMENT_TYPE = "application/json"
 # What has one of these types is that, unless it is what was asked for; anything else odd is judged by its bytes.
 _OTHER_TYPES = {
@@ -89,7 +91,7 @@ def _read(answer: Exchange, decoder: Decoder, scenario: Scenario) -> Answer:
     ending, detail = Ending.END, ""
     gap_timeout = scenario.gap_timeout if scenario.stream else None
     try:
-        for at, data in answer.reads(largest):
+        for at, data in answer.reads(largest, HOLD_SECONDS):
             ended_at = at
             if ending is Ending.DONE:
                 continue

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from exporters.probe.deadline import Deadline
+from exporters.probe.kernel_stamps import ask_for_stamps
+from exporters.probe.stamped import StampedFile
 
 # How far behind the deadline the timeout of a single read lies.
 NET_SECONDS = 5.0
@@ -32,6 +34,7 @@ class Recorder:
         sending_at: When sending the request began.
         headers_at: When the status and headers had come.
         error: What broke the connection before it was made.
+        source: Where the answer is read from, once it is.
     """
 
     def __init__(self, deadline: Deadline, first_token_within: float | None = None) -> None:
@@ -42,6 +45,7 @@ class Recorder:
         self.sending_at: float | None = None
         self.headers_at: float | None = None
         self.error: OSError | None = None
+        self.source: StampedFile | None = None
         self._since = time.perf_counter()
 
     def begin(self, stage: str) -> float:
@@ -60,11 +64,19 @@ class Recorder:
         self.sending_at = self.begin("send")
         self.deadline.limit(self._first_token_within, self.sending_at)
 
-    def end(self) -> float:
-        """Note that the stage is over, and return when."""
-        now = time.perf_counter()
-        self.phases[self.stage] = now - self._since
-        return now
+    def end(self, at: float | None = None) -> float:
+        """Note that the stage was over `at` (now), and return when."""
+        at = time.perf_counter() if at is None else at
+        # The kernel may have stamped the answer before this thread had noted that the request was sent.
+        self.phases[self.stage] = max(at - self._since, 0.0)
+        return at
+
+    def hear_headers(self) -> None:
+        """Note that the status and headers have come; what follows them is stamped as it comes."""
+        source = self.source
+        self.headers_at = self.end(source.at if source is not None else None)
+        if source is not None and not source.closed:
+            source.receive()
 
     def dial(self, host: str, port: int, options: Iterable[tuple[int, int, int | bytes]]) -> socket.socket:
         """Resolve and connect; raises OSError."""
@@ -96,6 +108,7 @@ class Recorder:
                 for option in options:
                     sock.setsockopt(*option)
                 # An address that swallows packets must leave time for the others.
+                ask_for_stamps(sock)
                 sock.settimeout(self.deadline.remaining() / (len(addresses) - position))
                 self.deadline.guard_socket(sock)
                 sock.connect(address)

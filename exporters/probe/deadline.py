@@ -4,6 +4,7 @@ The timeouts of requests and urllib3 are per read, so a server that drips a byte
 """
 
 import contextlib
+import math
 import socket
 import threading
 import time
@@ -102,6 +103,11 @@ class Deadline:
         self._limit = (at, seconds)
         if at < self._waits_until:
             self._wake.set()
+
+    def until_limit(self) -> float:
+        """Return the seconds until the shorter limit; infinity without one."""
+        limit = self._limit
+        return math.inf if limit is None else limit[0] - time.perf_counter()
 
     def tighten(self, seconds: float) -> None:
         """Let the time be up after these seconds, if that is earlier."""

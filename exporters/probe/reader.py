@@ -31,6 +31,8 @@ from exporters.probe.way import DIRECT, Way, refused_by_proxy
 READ_SIZE = 1 << 16
 # What is read of an answer that is no stream, to find the identifier of its error.
 LARGEST_ERROR_BODY = 1 << 16
+# So long before a limit that a token moves on, tokens are looked at as they come.
+LIMIT_MARGIN_SECONDS = 0.5
 # A stream may always be drained for this long after it said that it is done, so that the server sees no reset.
 DRAIN_SECONDS = 1.0
 
@@ -61,11 +63,15 @@ class Exchange:
         """The Content-Type without its parameters, in lower case; "" without the header."""
         return str(self.response.headers.get("Content-Type", "")).partition(";")[0].strip().lower()
 
-    def reads(self, largest: int) -> Iterator[tuple[float, bytes]]:
-        """Yield what each read from the connection gives, and when it returned, until the body ends.
+    def reads(self, largest: int, hold: float = 0.0) -> Iterator[tuple[float, bytes]]:
+        """Yield what each read from the connection gave, and when that had arrived, until the body ends.
 
         `read1` gives what one read gives in every framing; `iter_content` and `iter_lines` wait for a full buffer, or
         for the end, where a body is not chunked (urllib3#2123).
+
+        Args:
+            largest: The most bytes that the body may have.
+            hold: What comes may be given so many seconds later, all at once; never so late that a limit would pass.
 
         Raises:
             TooLargeError: Past `largest` bytes.
@@ -73,6 +79,11 @@ class Exchange:
             StreamFormatError: If the body is compressed, though that was refused, and cannot be decompressed.
         """
         raw: Any = self.response.raw
+        source = self.recorder.source
+        if source is None:
+            raise ValueError("nothing was read of this answer")
+        deadline = self.recorder.deadline
+        source.hold = lambda: min(hold, deadline.until_limit() - LIMIT_MARGIN_SECONDS)
         total = 0
         while True:
             try:
@@ -81,12 +92,11 @@ class Exchange:
                 raise StreamFormatError("its compression cannot be undone") from None
             except Exception as error:  # noqa: BLE001 - urllib3, http.client, ssl and zlib raise their own kinds here
                 raise ConnectionLostError(cause(error)) from None
-            at = time.perf_counter()
             if data:
                 total += len(data)
                 if total > largest:
                     raise TooLargeError(f"it passed {largest} bytes")
-                yield at, data
+                yield source.at, data
             elif raw.closed:
                 return
             # Else a decompressor took the bytes and has nothing to give yet.

@@ -1,5 +1,6 @@
 """Requests and urllib3 made to tell when they connect, send and hear the headers: a session for one request."""
 
+import contextlib
 import http.client
 import re
 import socket
@@ -13,6 +14,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 
 from exporters.probe.connection import Recorder
+from exporters.probe.stamped import StampedResponse
 from exporters.probe.trust import trusted_context
 from exporters.probe.way import DIRECT, Way
 from inferwatch import __version__
@@ -46,13 +48,29 @@ class _TimedConnection(HTTPConnection):
         self.recorder.end()
         self.recorder.begin("headers")
 
+    def response_class(self, sock: socket.socket, *args: Any, **kwargs: Any) -> StampedResponse:  # type: ignore[override]
+        response = StampedResponse(sock, *args, **kwargs)
+        self.recorder.source = response.stamped
+        response.stamped.earliest = self.recorder.sending_at or response.stamped.earliest
+        return response
+
     def getresponse(self) -> Any:
         response = super().getresponse()
-        self.recorder.headers_at = self.recorder.end()
+        self.recorder.hear_headers()
         return response
 
 
 class _TimedTlsConnection(_TimedConnection, HTTPSConnection):
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        try:
+            super().request(*args, **kwargs)
+        except (ssl.SSLEOFError, ConnectionError):
+            # With TLS 1.3 a server says only now that it wants another certificate, and why waits to be read.
+            if isinstance(self.sock, ssl.SSLSocket):
+                with contextlib.suppress(ssl.SSLEOFError, ConnectionError, TimeoutError):
+                    self.sock.recv(1)
+            raise
+
     def connect(self) -> None:
         super().connect()
         self.recorder.end()

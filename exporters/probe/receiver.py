@@ -1,0 +1,161 @@
+"""One thread that takes what comes on every connection and stamps it; who reads it may be late.
+
+A thread for each stream would have to be scheduled, and to get hold of the interpreter, for every token. This one reads
+and stamps; the thread of a probe takes what has come some times a second, so that parsing holds up no stamp.
+"""
+
+import contextlib
+import selectors
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+
+# Nothing more is read of a connection while so much waits to be taken.
+LARGEST_QUEUE = 1 << 20
+# What the last piece of a chunked body ends in; a body that ends otherwise is found to end a moment later.
+_LAST_CHUNK = b"0\r\n\r\n"
+_NOTHING_YET = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+Piece = tuple[float, bytes]
+Read = Callable[[], Piece]
+
+
+class Inbox:
+    """What one connection sent and nobody has taken yet; its socket must not block.
+
+    Args:
+        sock: The connection.
+        read: Reads once from it and says when that arrived; b"" is the end.
+        receiver: The thread that is to call it.
+    """
+
+    def __init__(self, sock: socket.socket, read: Read, receiver: "Receiver") -> None:
+        self._sock = sock
+        self._read = read
+        self._receiver = receiver
+        self._lock = threading.Lock()
+        self._pieces: list[Piece] = []
+        self._queued = 0
+        self._ended: Piece | Exception | None = None
+        self._watched = False
+        self._closed = False
+        self._ready = threading.Event()
+        self._wanted_at = 0.0
+
+    def open(self) -> None:
+        """Begin to receive."""
+        with self._lock:
+            self._watch()
+
+    def close(self) -> None:
+        """Receive no more; when this returns, nothing of this object uses the socket."""
+        with self._lock:
+            self._closed = True
+            self._unwatch()
+
+    def take(self, hold: float, timeout: float | None) -> list[Piece]:
+        """Return what has come and was not taken; the last piece of all is (when, b"").
+
+        Args:
+            hold: If nothing has come yet, let it add up for so many seconds, unless the body ends before.
+            timeout: How long to wait for anything at all.
+
+        Raises:
+            TimeoutError: If nothing came.
+            OSError: If the connection broke.
+        """
+        self._ready.clear()
+        if not self._pieces and self._ended is None:
+            self._wait(hold, timeout)
+        with self._lock:
+            pieces, self._pieces = self._pieces, []
+            self._queued = 0
+            self._watch()
+            if pieces:
+                return pieces
+            if isinstance(self._ended, Exception):
+                raise self._ended
+            if self._ended is not None:
+                return [self._ended]
+        raise TimeoutError("timed out")
+
+    def _wait(self, hold: float, timeout: float | None) -> None:
+        if hold > 0:
+            self._wanted_at = time.perf_counter() + hold
+            if self._ready.wait(hold):
+                return
+        self._wanted_at = 0.0
+        # What came before that line did not set the event.
+        if not self._pieces and self._ended is None:
+            self._ready.wait(timeout)
+
+    def receive(self) -> None:
+        """Read what has come; for the receiver's thread."""
+        with self._lock:
+            if not self._watched:
+                return
+            try:
+                at, data = self._read()
+            except _NOTHING_YET:
+                return
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is the end of this connection alone
+                self._end(error)
+                return
+            if not data:
+                self._end((at, data))
+                return
+            self._pieces.append((at, data))
+            self._queued += len(data)
+            if self._queued > LARGEST_QUEUE:
+                self._unwatch()
+                self._ready.set()
+            elif at >= self._wanted_at or data.endswith(_LAST_CHUNK):
+                self._ready.set()
+
+    def _end(self, how: Piece | Exception) -> None:
+        self._unwatch()
+        self._ended = how
+        self._ready.set()
+
+    def _watch(self) -> None:
+        if not self._watched and self._ended is None and not self._closed:
+            self._watched = True
+            self._receiver.watch(self._sock, self)
+
+    def _unwatch(self) -> None:
+        if self._watched:
+            self._watched = False
+            self._receiver.unwatch(self._sock)
+
+
+class Receiver:
+    """The thread; it starts with the first connection and lasts as long as the process."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._lock = threading.Lock()
+        self._started = False
+
+    def watch(self, sock: socket.socket, inbox: Inbox) -> None:
+        """Call `inbox.receive` whenever something has come."""
+        with self._lock:
+            if not self._started:
+                self._started = True
+                threading.Thread(target=self._run, name="probe-receiver", daemon=True).start()
+        self._selector.register(sock, selectors.EVENT_READ, inbox)
+
+    def unwatch(self, sock: socket.socket) -> None:
+        """Do so no more."""
+        with contextlib.suppress(KeyError):
+            self._selector.unregister(sock)
+
+    def _run(self) -> None:
+        while True:
+            for key, _ in self._selector.select(None):
+                key.data.receive()
+
+
+# One for the process.
+RECEIVER = Receiver()

@@ -1,0 +1,180 @@
+"""The stamps of what arrives: the kernel's where there is one, whoever reads however late."""
+
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from exporters.probe.kernel_stamps import SPACE, arrived_at, ask_for_stamps
+from exporters.probe.receiver import LARGEST_QUEUE, Inbox, Piece, Receiver
+
+PATIENCE = 60.0
+SO_TIMESTAMPNS = 35
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Yield both ends of a connection, ours first."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ours = socket.create_connection(server.getsockname())
+        theirs, _ = server.accept()
+        with ours, theirs:
+            yield ours, theirs
+
+
+def stamp(seconds_ago: float) -> tuple[int, int, bytes]:
+    wall = time.time_ns() - int(seconds_ago * 1e9)
+    return socket.SOL_SOCKET, SO_TIMESTAMPNS, struct.pack("@ll", *divmod(wall, 10**9))
+
+
+def test_the_kernels_stamp_is_told_on_the_clock_of_probes() -> None:
+    before = time.perf_counter()
+    at = arrived_at([stamp(5.0)], before - 60)
+    assert before - 5.01 < at < time.perf_counter() - 4.99
+
+
+@pytest.mark.parametrize(
+    "ancillary",
+    [
+        pytest.param([], id="none"),
+        pytest.param([stamp(3600.0)], id="before the request: the clock was set forward"),
+        pytest.param([stamp(-3600.0)], id="in the future: the clock was set back"),
+        pytest.param([(socket.SOL_SOCKET, SO_TIMESTAMPNS, b"short")], id="of another size"),
+        pytest.param([(socket.IPPROTO_TCP, SO_TIMESTAMPNS, stamp(1.0)[2])], id="of another kind"),
+    ],
+)
+def test_without_a_stamp_that_can_be_true_it_arrived_now(ancillary: list[tuple[int, int, bytes]]) -> None:
+    before = time.perf_counter()
+    assert before <= arrived_at(ancillary, before - 60) <= time.perf_counter()
+
+
+def test_what_comes_later_is_never_stamped_earlier() -> None:
+    earliest = time.perf_counter()
+    assert arrived_at([stamp(0.0005)], earliest) >= earliest
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux stamps")
+def test_a_late_read_does_not_move_the_stamp(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    ask_for_stamps(ours)
+    # The kernel begins to stamp a moment after the first connection of the machine that asks for it.
+    give_up = time.monotonic() + PATIENCE
+    while time.monotonic() < give_up:
+        began = time.perf_counter()
+        theirs.sendall(b"token")
+        sent = time.perf_counter()
+        time.sleep(0.2)
+        _, ancillary, _, _ = ours.recvmsg(100, SPACE)
+        if ancillary:
+            break
+    assert began <= arrived_at(ancillary, began - 1) < sent + 0.1
+
+
+def receiving(ours: socket.socket) -> Inbox:
+    ours.setblocking(False)
+
+    def read() -> Piece:
+        data = ours.recv(1 << 16)
+        return time.perf_counter(), data
+
+    inbox = Inbox(ours, read, Receiver())
+    inbox.open()
+    return inbox
+
+
+def test_pieces_keep_their_stamps_while_they_add_up(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    inbox = receiving(ours)
+
+    def send() -> None:
+        for text in (b"one", b"two", b"three"):
+            theirs.sendall(text)
+            time.sleep(0.05)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    pieces = inbox.take(2.0, PATIENCE)
+    taken = time.perf_counter()
+    sender.join()
+    inbox.close()
+    assert [data for _, data in pieces] == [b"one", b"two", b"three"]
+    first, second, third = (at for at, _ in pieces)
+    assert second - first >= 0.05
+    assert third - second >= 0.05
+    assert taken - third >= 1.0
+
+
+@pytest.mark.parametrize("how", ["last chunk", "end", "break"])
+def test_the_end_is_not_held_back(pair: tuple[socket.socket, socket.socket], how: str) -> None:
+    ours, theirs = pair
+    inbox = receiving(ours)
+    ended = threading.Event()
+
+    def end() -> None:
+        if how == "last chunk":
+            theirs.sendall(b"x\r\n0\r\n\r\n")
+        elif how == "end":
+            theirs.shutdown(socket.SHUT_WR)
+        else:
+            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            theirs.close()
+        ended.set()
+
+    threading.Timer(0.2, end).start()
+    if how == "break":
+        with pytest.raises(ConnectionResetError):
+            inbox.take(10 * PATIENCE, None)
+    else:
+        (piece,) = inbox.take(10 * PATIENCE, None)
+        assert piece[1] == (b"x\r\n0\r\n\r\n" if how == "last chunk" else b"")
+    assert ended.wait(PATIENCE)
+    inbox.close()
+
+
+def test_silence_ends_with_the_timeout(pair: tuple[socket.socket, socket.socket]) -> None:
+    inbox = receiving(pair[0])
+    with pytest.raises(TimeoutError):
+        inbox.take(0.0, 0.05)
+    inbox.close()
+
+
+def test_no_more_is_read_than_is_taken(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    inbox = receiving(ours)
+    total = 64 * LARGEST_QUEUE
+    sent = [0]
+
+    def flood() -> None:
+        block = bytes(1 << 16)
+        while sent[0] < total:
+            sent[0] += theirs.send(block)
+        theirs.shutdown(socket.SHUT_WR)
+
+    threading.Thread(target=flood, daemon=True).start()
+    taken = 0
+    largest = 0
+    while True:
+        pieces = inbox.take(0.0, PATIENCE)
+        size = sum(len(data) for _, data in pieces)
+        taken, largest = taken + size, max(largest, size)
+        if not pieces[-1][1]:
+            break
+        time.sleep(0.001)
+    inbox.close()
+    assert taken == sent[0] >= total
+    assert largest <= LARGEST_QUEUE + (1 << 16)
+
+
+def test_a_closed_inbox_leaves_the_connection_alone(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    inbox = receiving(ours)
+    theirs.sendall(b"first")
+    assert [data for _, data in inbox.take(0.0, PATIENCE)] == [b"first"]
+    inbox.close()
+    theirs.sendall(b"second")
+    ours.settimeout(PATIENCE)
+    assert ours.recv(100) == b"second"
