@@ -16,6 +16,8 @@ import hostile_failures  # noqa: F401 - registers its behaviours
 import hostile_streams  # noqa: F401 - registers its behaviours
 from hostile_peer import BEHAVIOURS, MODEL, Peer, read_request
 
+# What a test sets while it runs.
+SCRIPTED = "scripted"
 # A server that fails before it looks at the path fails its list of models too.
 _LIKE_THE_REST = [
     BEHAVIOURS[name] for name in ("silent", "unauthorized", "html", "broken", "reset_before_answer", "limited")
@@ -60,7 +62,7 @@ class HostileServer:
 
     def url(self, name: str, host: str = "127.0.0.1") -> str:
         """Return the base URL of a behaviour."""
-        assert name in BEHAVIOURS, name
+        assert name in BEHAVIOURS or name == SCRIPTED, name
         return f"{'https' if self._tls else 'http'}://{host}:{self.port}/{name}/v1"
 
     def base(self, name: str) -> str:
