@@ -13,14 +13,15 @@ from exporters.probe.failures import ProbeError
 from exporters.probe.metrics import PHASES
 from exporters.probe.models import served_models
 from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.versions import own_version
 from inferwatch.config import Config, Scenario, Target, load_config
 from inferwatch.config.quantities import format_duration
 from inferwatch.errors import ConfigError
 from stack.check.findings import clean
 from stack.page.figures import number, plural, seconds
+from stack.probe_item import SUCCESS, as_item
 
 EXIT_GOOD, EXIT_FAILED, EXIT_CONFIG = 0, 1, 2
-SUCCESS = "success"
 PHASE_WORDS = {
     "dns": "resolve the name",
     "tcp": "connect",
@@ -44,17 +45,24 @@ def probe_now(config_file: Path, target_name: str | None, as_json: bool) -> int:
     except ConfigError as error:
         print(error, file=sys.stderr)
         return EXIT_CONFIG
-    results = []
+    results, items = [], []
     console, waiting = Console(highlight=False, soft_wrap=True), Console(stderr=True)
     for target in targets:
+        own = []
         for name, scenario in config.scenarios_of(target).items():
             with waiting.status(f"probing {target.name} / {name}") if waiting.is_terminal else nullcontext():
-                result = probe(target, name, scenario)
-            results.append(result)
+                own.append(probe(target, name, scenario))
             if not as_json:
-                explain(console, target, result)
+                explain(console, target, own[-1])
+        results += own
+        # A server that answered nothing is not asked for more.
+        answered = any(result.status_code is not None for result in own)
+        version = own_version(target) if answered else None
+        items += [as_item(result, version) for result in own]
+        if version and not as_json:
+            _print(console, Text(f"{target.name}: its server is of version {clean(version)}", style="dim"))
     if as_json:
-        print(json.dumps([as_item(result) for result in results], indent=2))
+        print(json.dumps(items, indent=2))
     return EXIT_GOOD if all(result.outcome == SUCCESS for result in results) else EXIT_FAILED
 
 
@@ -86,29 +94,6 @@ def probe(target: Target, name: str, scenario: Scenario) -> ProbeResult:
             return result
         # The exporter's next probe would do without it, so that is what is shown.
         refused.add(result.refused)
-
-
-def as_item(result: ProbeResult) -> dict[str, object]:
-    """Return a result as one item of the JSON list; None is undefined or not reached."""
-    return {
-        "target": result.target,
-        "scenario": result.scenario,
-        "model_name": result.model_name,
-        "success": result.outcome == SUCCESS,
-        "outcome": result.outcome,
-        "detail": result.detail,
-        "status_code": result.status_code,
-        "ttft_seconds": result.ttft_seconds,
-        "tpot_seconds": result.tpot_seconds,
-        "e2e_seconds": result.e2e_seconds,
-        "ttfr_seconds": result.ttfr_seconds,
-        "output_tokens": result.output_tokens,
-        "prompt_tokens": result.prompt_tokens,
-        "token_source": result.token_source,
-        "finish_reason": result.finish_reason,
-        "buffered": result.buffered,
-        "phases": result.phases,
-    }
 
 
 def explain(console: Console, target: Target, result: ProbeResult) -> None:
@@ -152,6 +137,8 @@ def _lines(result: ProbeResult) -> Iterator[tuple[str, str]]:
         yield "tokens", tokens
     if result.finish_reason:
         yield "finish", result.finish_reason
+    if result.checks_passed is not None:
+        yield "checks", "passed" if result.checks_passed else "failed"
 
 
 def _tokens(result: ProbeResult) -> str:

@@ -40,6 +40,7 @@ class ProbeResult:
         refused: The parameter that the server refused, which the next probe is to leave out.
         response_model: What the answer called the model.
         fingerprint: The answer's system_fingerprint.
+        checks_passed: Whether the answer passed the scenario's checks; None if it has none, or failed before them.
         retry_after_seconds: How long a server that refused the probe asked to be left alone.
     """
 
@@ -64,6 +65,7 @@ class ProbeResult:
     refused: str | None = None
     response_model: str | None = None
     fingerprint: str | None = None
+    checks_passed: bool | None = None
 
 
 def run_probe(
@@ -109,7 +111,10 @@ def run_probe(
             if watch is not None:
                 watch(answer)
             found = figures(answer, scenario.finish_reasons, scenario.min_output_tokens)
-            found = _tainted(_checked(found, answer, case), answer)
+            judged = found.outcome == "success" and case.checks is not None
+            found = _checked(found, answer, case)
+            passed = found.outcome == "success" if judged else None
+            found = _tainted(found, answer)
         except ProbeError as error:
             return failed(error, recorder.phases)
         except Exception as error:  # noqa: BLE001 - one odd server must not end the prober
@@ -135,6 +140,7 @@ def run_probe(
         server_seconds=found.server_seconds,
         response_model=found.response_model,
         fingerprint=found.fingerprint,
+        checks_passed=passed,
     )
 
 

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from exporters.probe.failures import ProbeError
 from exporters.probe.identity import label
-from exporters.probe.recognition import Recognised, ask, origin
+from exporters.probe.recognition import Recognised, ask, by_server, origin
 from exporters.probe.way import DIRECT, way_to
 from inferwatch.config import Config, Target
-from inferwatch.engines import Engine
+from inferwatch.engines import Engine, load_engines
 from inferwatch.secrets import SecretError, auth_headers
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,18 @@ def version_at(target: Target, url: str, engine: Engine) -> str | None:
         if isinstance(document, dict) and (version := label(document.get(page.version))):
             return version
     return None
+
+
+def own_version(target: Target) -> str | None:
+    """Return the version that a target's own server gives, recognising it first; None where it does not tell."""
+    try:
+        if target.engine != "auto":
+            return version_at(target, target.url, load_engines()[target.engine])
+        kind = by_server(target.url, auth_headers(target.auth), way_to(target))
+        return version_at(target, target.url, kind.engine) if kind else None
+    except (ProbeError, SecretError) as error:
+        log.debug("target %s does not tell its version: %s", target.name, error)
+        return None
 
 
 class ServerVersions:

@@ -8,9 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
-from exporters.probe.metrics import OUTCOMES, PHASES
+from exporters.probe.metrics import OUTCOMES, PHASES, SERVER_PHASES
 from stack.probe_now import probe_now
 
 WORDS = ("one", ", two", ", three", ", four")
@@ -21,8 +22,12 @@ class Chat(BaseHTTPRequestHandler):
 
     status = 200
     usage = True
+    version = ""
 
     def do_GET(self) -> None:
+        if self.path == "/version" and self.version:
+            self._send_json({"version": self.version})
+            return
         self._send_json({"data": [{"id": "first-model"}, {"id": "second-model"}]})
 
     def do_POST(self) -> None:
@@ -105,6 +110,63 @@ def test_json_is_one_list(config: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert 0 < item["ttft_seconds"] < item["e2e_seconds"]
     assert item["tpot_seconds"] > 0
     assert set(item["phases"]) <= set(PHASES)
+
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "probe-result.schema.json").read_text())
+CHECKED = "scenarios: {short: {prompt: p, max_tokens: 8, checks: {text: %s}}}"
+
+
+def items(config: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    probe_now(config, None, as_json=True)
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    jsonschema.validate(found, SCHEMA)
+    # Each field that is printed is described; a script may rely on every one that is.
+    assert all(set(item) == set(SCHEMA["items"]["properties"]) for item in found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("status", "rest", "expected"),
+    [
+        (200, "", {"outcome": "success", "status_code": 200, "finish_reason": "stop", "checks_passed": None}),
+        (200, CHECKED % "three", {"outcome": "success", "checks_passed": True}),
+        (200, CHECKED % "five", {"outcome": "check_failed", "checks_passed": False, "finish_reason": "stop"}),
+        (429, CHECKED % "three", {"outcome": "rate_limited", "status_code": 429, "checks_passed": None}),
+        (500, "", {"outcome": "http_5xx", "output_tokens": None, "finish_reason": None, "server_version": None}),
+    ],
+)
+def test_items_are_what_the_schema_says(
+    config: Path, capsys: pytest.CaptureFixture[str], status: int, rest: str, expected: dict[str, object]
+) -> None:
+    with chatting(status=status) as url:
+        config.write_text(f"prober: {{max_lag: 1m}}\ntargets: [{{name: chat, url: '{url}', model: m}}]\n{rest}\n")
+        (item,) = items(config, capsys)
+    assert {name: item[name] for name in expected} == expected
+
+
+def test_a_server_that_is_down_is_an_item_too(config: Path, capsys: pytest.CaptureFixture[str], free_port: int) -> None:
+    config.write_text(f"targets: [{{name: chat, url: 'http://127.0.0.1:{free_port}/v1'}}]")
+    (item,) = items(config, capsys)
+    assert (item["outcome"], item["status_code"], item["model_name"]) == ("connect", None, "")
+
+
+def test_the_schema_lists_what_there_is() -> None:
+    fields = SCHEMA["items"]["properties"]
+    assert SCHEMA["items"]["required"] == list(fields)
+    assert fields["outcome"]["enum"] == list(OUTCOMES)
+    assert fields["phases"]["propertyNames"]["enum"] == list(PHASES)
+    assert fields["server_seconds"]["propertyNames"]["enum"] == list(SERVER_PHASES)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate([dict.fromkeys(fields)], SCHEMA)
+
+
+def test_the_version_of_the_server_is_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with chatting(version="0.11.0") as url:
+        config.write_text(f"targets: [{{name: chat, url: '{url}', model: m, engine: vllm}}]")
+        (item,) = items(config, capsys)
+        assert item["server_version"] == "0.11.0"
+        probe_now(config, "chat", as_json=False)
+    assert "chat: its server is of version 0.11.0" in capsys.readouterr().out
 
 
 def test_tokens_counted_by_chunks_are_said_to_be(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
