@@ -1,20 +1,26 @@
 """Keeps the last good configuration in force: reads the file when it changes, and a copy of it when it is broken."""
 
+import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from exporters.probe.state import replace_file
 from inferwatch import strict_yaml
 from inferwatch.config import Config, parse_config
+from inferwatch.config.files import Files, Signature, signature
 from inferwatch.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
 COPY_NAME = "last-good-inferwatch.yml"
-Signature = tuple[int, int, int] | None
+# What the files held that the copy names: prompts and schemas.
+TEXTS_NAME = "last-good-files.json"
+
+
+_State = tuple[Signature, tuple[Signature, ...]]
 
 
 class ConfigKeeper:
@@ -49,8 +55,10 @@ class ConfigKeeper:
         self._apply = apply
         self._clock = clock
         self._lock = threading.Lock()
-        self._read: Signature = None
-        self._changing: Signature = None
+        self._files = Files(file.parent)
+        # The configuration's signature and those of the files that it names.
+        self._read: _State = (None, ())
+        self._changing: _State = (None, ())
 
     def start(self) -> None:
         """Read the file for the first time, or its copy if it is broken."""
@@ -60,34 +68,37 @@ class ConfigKeeper:
     def reload(self) -> ConfigError | None:
         """Read the file now; on any error what was in force stays in force, and the error is returned."""
         with self._lock:
-            self._read = self._changing = self._signature()
+            before = signature(self._file)
+            self._files = Files(self._file.parent)
             try:
                 text = strict_yaml.file_text(
                     self._file, "start from config/inferwatch.example.yml or give --config.file"
                 )
-                config = parse_config(text, self._file.name)
+                config = parse_config(text, self._file.name, files=self._files)
             except ConfigError as error:
                 self.successful = False
                 log.error("%s", self._sentence(error))
                 return error
+            finally:
+                self._read = self._changing = (before, self._files.as_read)
             self._take(config, from_state=False)
             self.successful = True
             log.info("%s is in force; targets: %d", self._file, len(config.targets))
-            self._keep(text)
+            self._keep(text, self._files.texts)
             return None
 
     def poll(self) -> None:
-        """Read the file if it has changed and lies still since the last poll.
+        """Read the file if it, or a file that it names, has changed and lies still since the last poll.
 
         An editor that writes in place empties the file first, and an empty file is a valid configuration.
         """
-        signature = self._signature()
-        if signature == self._read:
-            self._changing = signature
-        elif signature == self._changing:
+        state = signature(self._file), self._files.as_now
+        if state == self._read:
+            self._changing = state
+        elif state == self._changing:
             self.reload()
         else:
-            self._changing = signature
+            self._changing = state
 
     def _take(self, config: Config, *, from_state: bool) -> None:
         self.config, self.from_state, self.loaded_at = config, from_state, self._clock()
@@ -100,7 +111,10 @@ class ConfigKeeper:
             )
             return
         try:
-            config = parse_config(strict_yaml.file_text(self._copy, "remove it"), self._copy.name)
+            texts = _texts(self._copy.with_name(TEXTS_NAME))
+            config = parse_config(
+                strict_yaml.file_text(self._copy, "remove it"), self._copy.name, files=Files(kept=texts)
+            )
         except ConfigError as error:
             log.error("the copy of the last good configuration cannot be used: %s", error.problems[0])
             return
@@ -108,24 +122,28 @@ class ConfigKeeper:
             self._take(config, from_state=True)
         log.warning("the copy of the last good configuration is in force: %s", self._copy)
 
-    def _keep(self, text: str) -> None:
+    def _keep(self, text: str, texts: Mapping[str, str]) -> None:
         """Replace the copy as a whole, so that a crash or a full disk leaves the old one."""
         if self._copy is None:
             return
         try:
+            kept = self._copy.with_name(TEXTS_NAME)
+            if texts or kept.exists():
+                replace_file(kept, json.dumps(texts))
             replace_file(self._copy, text)
         except OSError as error:
             log.error("the copy of the configuration cannot be kept in %s: %s", self._copy.parent, error.strerror)
-
-    def _signature(self) -> Signature:
-        # stat follows links, so the swap of a mounted Kubernetes ConfigMap is seen as another inode.
-        try:
-            stat = self._file.stat()
-        except OSError:
-            return None
-        return stat.st_mtime_ns, stat.st_ino, stat.st_size
 
     def _sentence(self, error: ConfigError) -> str:
         more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
         stays = "" if self.config is None else "; the last good configuration stays in force"
         return f"{error.problems[0]}{more}{stays}"
+
+
+def _texts(file: Path) -> dict[str, str]:
+    """Return what the files held that the copy names; nothing if that is not kept, which the copy's check then says."""
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {str(path): str(text) for path, text in kept.items()} if isinstance(kept, dict) else {}

@@ -1,6 +1,7 @@
 """The scenarios that ship with inferwatch."""
 
-from inferwatch.config.scenario import Case, Checks, Scenario
+from inferwatch.config.checks import Checks
+from inferwatch.config.scenario import Case, Scenario
 
 
 def _number(prompt: str, number: float) -> Case:

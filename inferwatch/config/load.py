@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from inferwatch import strict_yaml
 from inferwatch.config import environment
 from inferwatch.config.environment import ENV_URL
+from inferwatch.config.files import Files
 from inferwatch.config.model import Config
 from inferwatch.errors import ConfigError
 from inferwatch.strict_yaml.advice import problems
@@ -25,11 +26,17 @@ def load_config(file: Path, environ: Mapping[str, str] = os.environ) -> Config:
         ConfigError: If it is absent, unreadable, not YAML, or not a valid configuration.
     """
     advice = "start from config/inferwatch.example.yml or give --config.file"
-    return parse_config(strict_yaml.file_text(file, advice), file.name, environ)
+    return parse_config(strict_yaml.file_text(file, advice), file.name, environ, Files(file.parent))
 
 
-def parse_config(text: str, name: str, environ: Mapping[str, str] = os.environ) -> Config:
-    """Check the text of a configuration; `name` is what errors call the file.
+def parse_config(text: str, name: str, environ: Mapping[str, str] = os.environ, files: Files | None = None) -> Config:
+    """Check the text of a configuration.
+
+    Args:
+        text: What the file holds.
+        name: What errors call it.
+        environ: Environment variables, which may describe a target.
+        files: Reads the files that the text names; by default relative to the current folder.
 
     Raises:
         ConfigError: With one problem per finding.
@@ -39,15 +46,17 @@ def parse_config(text: str, name: str, environ: Mapping[str, str] = os.environ) 
         if environ.get(ENV_URL, "").strip():
             log.warning("%s is ignored, since %s has targets of its own", ENV_URL, name)
     elif target := environment.target_from(environ):
-        return _with_environment(data, lines, name, target)
+        return _with_environment(data, lines, name, target, files)
     elif lonely := environment.without_url(environ):
         raise ConfigError([f"{lonely[0]}: is set, but {ENV_URL} is not; set both, or neither"])
-    return strict_yaml.validate(data, lines, name, Config)
+    return strict_yaml.validate(data, lines, name, Config, files)
 
 
-def _with_environment(data: dict[str, object], lines: Lines, name: str, target: dict[str, object]) -> Config:
+def _with_environment(
+    data: dict[str, object], lines: Lines, name: str, target: dict[str, object], files: Files | None
+) -> Config:
     try:
-        return Config.model_validate(data | {"targets": [target]})
+        return Config.model_validate(data | {"targets": [target]}, context=files)
     except ValidationError as error:
         found = list(problems(error, Config))
     variables = [environment.sentence(path, text) for path, text in found if path[:1] == ("targets",)]

@@ -1,46 +1,17 @@
 """What a scenario may say: what is asked, within which limits, and what counts as a success."""
 
-import re
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
+from inferwatch.config.checks import Checks
 from inferwatch.config.fields import Interval, Text, Timeout
+from inferwatch.config.files import TextFile
 from inferwatch.config.synthetic import synthetic_prompt
 from inferwatch.strict_yaml import Finding, FindingsError, Strict
 
-Script = Literal[
-    "latin", "cyrillic", "greek", "arabic", "hebrew", "devanagari", "thai", "hangul", "han", "japanese"
-]  # fmt: skip
-
-
-def _regex(value: str) -> str:
-    try:
-        re.compile(value)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"this is not a regular expression of Python: {error}") from None
-    return value
-
-
-Count = Annotated[int, Field(gt=0, le=1_000_000)]
-
-
 # Below it there is no time per token.
 DEFAULT_MIN_OUTPUT_TOKENS = 2
-
-
-class Checks(Strict):
-    """What an answer must be; each rule is optional."""
-
-    text: Text | None = None
-    regex: Annotated[Text, AfterValidator(_regex)] | None = None
-    number: float | None = Field(default=None, allow_inf_nan=False)
-    json_value: bool = False
-    min_characters: Count | None = None
-    max_characters: Count | None = None
-    script: Script | None = None
-    max_repeats: Count | None = None
-    special_tokens: bool = True
 
 
 class Message(Strict):
@@ -61,6 +32,7 @@ class Scenario(Strict):
     """One fixed prompt, or several that are asked in turn."""
 
     prompt: Text | None = None
+    prompt_file: TextFile | None = None
     messages: list[Message] | None = Field(default=None, min_length=1)
     synthetic_words: int | None = Field(default=None, gt=0, le=1_000_000)
     cases: list[Case] | None = Field(default=None, min_length=1)
@@ -78,9 +50,9 @@ class Scenario(Strict):
     @model_validator(mode="after")
     def _one_question(self) -> "Scenario":
         found: list[Finding] = []
-        ways = (self.prompt, self.messages, self.synthetic_words, self.cases)
+        ways = (self.prompt, self.prompt_file, self.messages, self.synthetic_words, self.cases)
         if sum(way is not None for way in ways) != 1:
-            found.append(((), "give exactly one of prompt, messages, synthetic_words and cases"))
+            found.append(((), "give exactly one of prompt, prompt_file, messages, synthetic_words and cases"))
         if self.messages is not None and self.messages[-1].role != "user":
             found.append((("messages", len(self.messages) - 1, "role"), "the last turn must be the user's"))
         # The default is none that a file with max_tokens: 1 would have to correct.
@@ -111,4 +83,6 @@ class Scenario(Strict):
         if self.synthetic_words is not None:
             return [Case(prompt=synthetic_prompt(self.synthetic_words), checks=self.checks)]
         prompt = self.messages[-1].content if self.messages else self.prompt or ""
+        if self.prompt_file is not None:
+            prompt = self.prompt_file.text
         return [Case(prompt=prompt, checks=self.checks)]

@@ -69,14 +69,14 @@ def mapping(text: str, name: str) -> tuple[dict[str, object], Lines]:
     return {key: value for key, value in data.items() if value is not NO_VALUE}, lines
 
 
-def validate(data: dict[str, object], lines: Lines, name: str, model: type[Model]) -> Model:
-    """Return the model of the data.
+def validate(data: dict[str, object], lines: Lines, name: str, model: type[Model], context: object = None) -> Model:
+    """Return the model of the data; `context` is handed to the model's own validators.
 
     Raises:
         ConfigError: With one problem per finding, in the order of the file.
     """
     try:
-        return model.model_validate(data)
+        return model.model_validate(data, context=context)
     except ValidationError as error:
         raise ConfigError(in_file(name, lines, list(problems(error, model)))) from None
 

@@ -1,17 +1,22 @@
 """The rules on an answer's text, the questions whose answer is known, and what a probe makes of them."""
 
+from typing import get_args
+
 import pytest
 from hostile import HostileServer
 from hypothesis import given
 from hypothesis import strategies as st
+from language_samples import SAMPLES
 from probe_helpers import scenario, target
 
 from exporters.probe.checks import failed_check, last_number
+from exporters.probe.checks.language import language_of
 from exporters.probe.checks.repetition import most_repeats
 from exporters.probe.prompts import case_of
 from exporters.probe.run import ProbeResult, run_probe
 from inferwatch.config.built_in import BUILT_IN_SCENARIOS, CANARY, CANARY_LONG
-from inferwatch.config.scenario import Checks, Scenario
+from inferwatch.config.checks import Checks, Language
+from inferwatch.config.scenario import Scenario
 
 LONG = ", ".join(map(str, range(1, 121)))
 
@@ -26,6 +31,10 @@ LONG = ", ".join(map(str, range(1, 121)))
         ({"number": -1234.5}, "So it is -1,234.5.", "1,234.5"),
         ({"number": 1}, "1", "one"),
         ({"json_value": True}, '{"ok": true}', '```json\n{"ok": true}\n```'),
+        ({"json_schema": {"type": "object", "required": ["ok"]}}, '{"ok": 1}', '{"no": 1}'),
+        ({"json_schema": {"type": "array"}}, " [] ", "some words"),
+        ({"language": "de"}, SAMPLES["de"], SAMPLES["en"]),
+        ({"language": "de"}, SAMPLES["de"], "Berlin ist die Hauptstadt."),
         ({"min_characters": 3}, "abc", "ab"),
         ({"max_characters": 3}, "abc", "abcd"),
         ({"script": "latin"}, "Où est l'été? 123", "Где лето"),
@@ -47,6 +56,37 @@ def test_a_check(checks: dict[str, object], good: str, bad: str) -> None:
     wrong = failed_check(bad, rules)
     assert wrong
     assert len(bad) < 5 or bad not in wrong
+
+
+@pytest.mark.parametrize("language", get_args(Language))
+def test_a_language_is_told_from_every_other(language: str) -> None:
+    assert language_of(SAMPLES[language]) == language
+    assert failed_check(SAMPLES[language], Checks.model_validate({"language": language})) is None
+
+
+@pytest.mark.parametrize("text", ["", "42", "OK.", "Paris", "lorem ipsum dolor sit amet " * 5, "zq xv wk jh pf " * 8])
+def test_a_language_that_cannot_be_told_is_not_guessed(text: str) -> None:
+    assert language_of(text) is None
+
+
+def test_what_is_said_of_a_wrong_language_quotes_nothing() -> None:
+    wrong = failed_check(SAMPLES["fr"], Checks(language="en"))
+    assert wrong == "language: the answer is in fr, not in en"
+
+
+def test_a_pattern_that_would_run_for_years_elsewhere() -> None:
+    """Python's own engine takes twice the time for each further letter: 60 are a thousand years."""
+    answer = "a" * 200_000 + "!"
+    assert failed_check(answer, Checks(regex="^(a+)+$", max_repeats=None)) == "regex: the answer does not match"
+    schema = {"type": "string", "pattern": "^(a|a)*$"}
+    checks = Checks.model_validate({"json_schema": schema})
+    assert failed_check(f'"{answer}"', checks) == "json_schema: the answer breaks pattern"
+
+
+def test_a_broken_schema_is_named_by_the_schema_alone() -> None:
+    checks = Checks.model_validate({"json_schema": {"additionalProperties": {"type": "integer"}}})
+    wrong = failed_check('{"the secret": "value"}', checks)
+    assert wrong == "json_schema: the answer breaks additionalProperties/type"
 
 
 def test_an_answer_without_text_passes_no_check() -> None:

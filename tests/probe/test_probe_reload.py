@@ -171,3 +171,40 @@ def test_reload_returns_every_problem(kept: Kept) -> None:
     kept.write("targets: 7\ndefaults: 8\n")
     error = kept.keeper.reload()
     assert error is not None and len(error.problems) == 2
+
+
+# Files that the configuration names
+
+PROMPT = ONE + "scenarios: {mine: {prompt_file: prompt.txt, max_tokens: 9}}\n"
+
+
+def prompt_in_force(kept: Kept) -> str:
+    assert kept.keeper.config is not None
+    return kept.keeper.config.scenarios["mine"].all_cases[0].prompt
+
+
+def test_a_changed_prompt_is_seen_by_polling(kept: Kept, tmp_path: Path) -> None:
+    (tmp_path / "prompt.txt").write_text("first")
+    kept.write(PROMPT)
+    kept.keeper.start()
+    kept.polled()
+    assert (len(kept.applied), prompt_in_force(kept)) == (1, "first")
+    (tmp_path / "prompt.txt").write_text("second")
+    kept.polled()
+    assert (len(kept.applied), prompt_in_force(kept)) == (2, "second")
+
+
+def test_a_prompt_that_is_gone_leaves_the_last_one_in_force(kept: Kept, tmp_path: Path) -> None:
+    (tmp_path / "prompt.txt").write_text("first")
+    kept.write(PROMPT)
+    kept.keeper.start()
+    (tmp_path / "prompt.txt").unlink()
+    kept.polled()
+    assert (kept.keeper.successful, prompt_in_force(kept)) == (False, "first")
+    # Another process finds the copy, and what the prompt held.
+    again = Kept(tmp_path)
+    again.keeper.start()
+    assert (again.keeper.from_state, prompt_in_force(again)) == (True, "first")
+    (tmp_path / "prompt.txt").write_text("back")
+    again.polled()
+    assert (again.keeper.successful, again.keeper.from_state, prompt_in_force(again)) == (True, False, "back")

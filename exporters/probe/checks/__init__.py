@@ -3,10 +3,12 @@
 import json
 import re
 
+from exporters.probe.checks.language import LEAST_WORDS, language_of
 from exporters.probe.checks.repetition import most_repeats
 from exporters.probe.checks.script import share_of_script
 from exporters.probe.checks.special_tokens import holds_special_token
-from inferwatch.config.scenario import Checks
+from inferwatch.config.checks import Checks, Language
+from inferwatch.config.pattern import pattern
 
 # Names and loan words of other scripts are common in a right answer.
 SCRIPT_SHARE = 0.9
@@ -19,13 +21,24 @@ def failed_check(text: str, checks: Checks) -> str | None:
         return "the answer holds no text"
     if checks.text is not None and checks.text.casefold() not in text.casefold():
         return "text: the answer does not hold the text that it should"
-    if checks.regex is not None and re.search(checks.regex, text) is None:
+    if checks.regex is not None and pattern(checks.regex).search(text) is None:
         return "regex: the answer does not match"
     if checks.number is not None and last_number(text) != checks.number:
         return f"number: the last number in the answer is not {checks.number:g}"
-    if checks.json_value and not _is_json(text):
+    return _wrong_json(text, checks) or _wrong_shape(text, checks)
+
+
+def _wrong_json(text: str, checks: Checks) -> str | None:
+    schema = checks.schema_of_answer
+    if schema is None and not checks.json_value:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
         return "json: the answer is not JSON"
-    return _wrong_shape(text, checks)
+    if schema is not None and (rule := schema.broken_by(value)) is not None:
+        return f"json_schema: the answer breaks {rule}"
+    return None
 
 
 def _wrong_shape(text: str, checks: Checks) -> str | None:
@@ -33,6 +46,8 @@ def _wrong_shape(text: str, checks: Checks) -> str | None:
         return f"min_characters: the answer has only {len(text)} characters"
     if checks.max_characters is not None and len(text) > checks.max_characters:
         return f"max_characters: the answer has {len(text)} characters"
+    if checks.language is not None and (wrong := _wrong_language(text, checks.language)):
+        return f"language: {wrong}"
     if checks.script is not None and share_of_script(text, checks.script) < SCRIPT_SHARE:
         return f"script: fewer than 90 % of the answer's letters are {checks.script}"
     if checks.max_repeats is not None and (repeats := most_repeats(text)) > checks.max_repeats:
@@ -42,15 +57,14 @@ def _wrong_shape(text: str, checks: Checks) -> str | None:
     return None
 
 
+def _wrong_language(text: str, wanted: Language) -> str | None:
+    found = language_of(text)
+    if found is None:
+        return f"the answer is not known as {wanted} or any other language; one of {LEAST_WORDS} words or more can be"
+    return None if found == wanted else f"the answer is in {found}, not in {wanted}"
+
+
 def last_number(text: str) -> float | None:
     """Return the last number in a text, `1,234.5` and `-7` included; None without one."""
     found = _NUMBER.findall(text)
     return float(found[-1].replace(",", "").replace("\u2212", "-")) if found else None
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True

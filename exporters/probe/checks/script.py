@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from inferwatch.config.scenario import Script
+from inferwatch.config.checks import Script
 
 # The first words of a character's Unicode name.
 _NAMES: dict[Script, tuple[str, ...]] = {
