@@ -14,7 +14,7 @@ from exporters.probe.manners import Manners
 from exporters.probe.models import served_models
 from exporters.probe.run import ProbeResult, run_probe
 from exporters.probe.spending import estimated_tokens, used
-from exporters.probe.timeline import Answer
+from exporters.probe.transcript import Transcript
 from inferwatch.config import Scenario, Target, parse_config
 from inferwatch.config.model import ProbeBudget
 from inferwatch.errors import ConfigError
@@ -55,9 +55,7 @@ class AnyTarget:
         self._manners = Manners()
         self._asked_for_patience = 0
 
-    def run(
-        self, target: Target, name: str, scenario: Scenario, watch: Callable[[Answer], None] | None
-    ) -> ProbeResult | str:
+    def run(self, target: Target, name: str, scenario: Scenario, transcript: Transcript | None) -> ProbeResult | str:
         """Return the result of a probe, or a sentence that says why it may not run."""
         if (seconds := self._manners.paused(target.name)) > 0:
             return f"{target.url} asked to be left alone for {seconds:.0f} s more (Retry-After)"
@@ -67,7 +65,7 @@ class AnyTarget:
             return f"the {self._limit.tokens_per_day} tokens of --probe.allow-any-target are spent for today (UTC)"
         spent = booked
         try:
-            result = _probe(target, name, scenario, watch)
+            result = _probe(target, name, scenario, transcript)
             spent = Amount(sum(used(result, prompt, output)))
             self._note_patience(target, result)
             return result
@@ -86,7 +84,7 @@ class AnyTarget:
         self._manners.asked_for_patience(target.name, result.outcome, result.retry_after_seconds)
 
 
-def _probe(target: Target, name: str, scenario: Scenario, watch: Callable[[Answer], None] | None) -> ProbeResult:
+def _probe(target: Target, name: str, scenario: Scenario, transcript: Transcript | None) -> ProbeResult:
     try:
         model = target.model or served_models(target, scenario.timeout or 60.0)[0]
     except ProbeError as error:
@@ -99,4 +97,4 @@ def _probe(target: Target, name: str, scenario: Scenario, watch: Callable[[Answe
             status_code=error.status_code,
             retry_after_seconds=error.retry_after,
         )
-    return run_probe(target, name, scenario, model, watch=watch)
+    return run_probe(target, name, scenario, model, transcript=transcript)

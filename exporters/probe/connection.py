@@ -15,6 +15,7 @@ from typing import Any
 from exporters.probe.deadline import Deadline
 from exporters.probe.kernel_stamps import ask_for_stamps
 from exporters.probe.stamped import StampedFile
+from exporters.probe.transcript import Exchanged
 
 # How far behind the deadline the timeout of a single read lies.
 NET_SECONDS = 5.0
@@ -35,6 +36,7 @@ class Recorder:
         headers_at: When the status and headers had come.
         error: What broke the connection before it was made.
         source: Where the answer is read from, once it is.
+        exchanges: Where each request is noted for a person who asks to see it; mostly None.
     """
 
     def __init__(self, deadline: Deadline, first_token_within: float | None = None) -> None:
@@ -46,6 +48,7 @@ class Recorder:
         self.headers_at: float | None = None
         self.error: OSError | None = None
         self.source: StampedFile | None = None
+        self.exchanges: list[Exchanged] | None = None
         self._since = time.perf_counter()
 
     def begin(self, stage: str) -> float:

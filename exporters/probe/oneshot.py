@@ -15,7 +15,7 @@ from exporters.probe.oneshot_metrics import OneShotCollector
 from exporters.probe.oneshot_request import SHORTEST_TIMEOUT, Question, Wanted, last, wanted_by
 from exporters.probe.prober import Prober
 from exporters.probe.run import ProbeResult
-from exporters.probe.timeline import Answer
+from exporters.probe.transcript import Transcript
 from inferwatch.config import Config
 from inferwatch.exposition import Request, Response
 
@@ -85,11 +85,11 @@ class OneShots:
         return Response(encoder(registry).decode(), content_type)
 
     def _explain(self, wanted: Wanted) -> Response:
-        answers: list[Answer] = []
-        found = self._run(wanted, answers.append)
+        transcript = Transcript()
+        found = self._run(wanted, transcript)
         if isinstance(found, str):
             return _refused(found)
-        return Response(explained(found.result, wanted.scenario, answers))
+        return Response(explained(found.result, wanted.scenario, transcript.answers))
 
     def _fresh(self, wanted: Wanted) -> _Ended | None:
         """Return a result that is younger than the interval: of another scrape, or of the schedule."""
@@ -106,14 +106,14 @@ class OneShots:
         age = max(time.time() - series.last_ended_at, 0.0)
         return _Ended(wanted.question, series.last, now - age, 0.0) if age < interval else None
 
-    def _run(self, wanted: Wanted, watch: Callable[[Answer], None] | None = None) -> _Ended | str:
+    def _run(self, wanted: Wanted, transcript: Transcript | None = None) -> _Ended | str:
         """Run a probe, or say why not."""
         if not self._free.acquire(blocking=False):
             return f"{AT_ONCE} probes run on request already; ask again"
         try:
             began = time.monotonic()
             runner = self._prober.once if wanted.configured or self._any_target is None else self._any_target.run
-            found = runner(wanted.target, wanted.name, wanted.scenario, watch)
+            found = runner(wanted.target, wanted.name, wanted.scenario, transcript)
             if isinstance(found, str):
                 return found
             ended = _Ended(wanted.question, found, time.monotonic(), time.monotonic() - began, wanted.configured)

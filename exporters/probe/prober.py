@@ -18,13 +18,12 @@ from exporters.probe.refusals import Refusals
 from exporters.probe.responses import Responses
 from exporters.probe.run import ProbeResult, run_probe
 from exporters.probe.spending import Spending
-from exporters.probe.timeline import Answer
+from exporters.probe.transcript import Transcript
 from inferwatch.config import Config, Scenario, Target
 
 log = logging.getLogger(__name__)
 
 Key = tuple[str, str]
-Watch = Callable[[Answer], None]
 
 
 @dataclass(frozen=True)
@@ -203,7 +202,9 @@ class Prober:
             # What was found out is used at once, by a probe that is counted as one of its own.
             self.run(key)
 
-    def once(self, target: Target, name: str, scenario: Scenario, watch: Watch | None = None) -> ProbeResult | str:
+    def once(
+        self, target: Target, name: str, scenario: Scenario, transcript: Transcript | None = None
+    ) -> ProbeResult | str:
         """Run a probe that was asked for; its tokens, budget and manners count, the schedule's other series do not.
 
         Returns:
@@ -220,7 +221,7 @@ class Prober:
         with self._lock:
             self._inflight += 1
         try:
-            result = self._probe(Plan(target, name, scenario, Record("")), watch)
+            result = self._probe(Plan(target, name, scenario, Record("")), transcript)
             self.manners.asked_for_patience(target.name, result.outcome, result.retry_after_seconds)
             self._count_tokens(result)
             return result
@@ -236,15 +237,15 @@ class Prober:
         for plan in plans[:1]:
             plan.record.spend(result)
 
-    def _probe(self, plan: Plan, watch: Watch | None = None) -> ProbeResult:
+    def _probe(self, plan: Plan, transcript: Transcript | None = None) -> ProbeResult:
         """Return the result of one probe, or of finding out its model; a fault of ours is the outcome `internal`."""
         try:
-            return self._ask(plan, watch)
+            return self._ask(plan, transcript)
         except Exception:
             log.exception("target %s, scenario %s: inferwatch failed", *plan.key)
             return ProbeResult(*plan.key, plan.record.model_name, "internal", "inferwatch failed; its log says how")
 
-    def _ask(self, plan: Plan, watch: Watch | None) -> ProbeResult:
+    def _ask(self, plan: Plan, transcript: Transcript | None) -> ProbeResult:
         try:
             model = self._model(plan)
         except ProbeError as error:
@@ -258,7 +259,7 @@ class Prober:
                 retry_after_seconds=error.retry_after,
             )
         refused = self.refusals.of(plan.target, model)
-        result = run_probe(plan.target, plan.name, plan.scenario, model, refused, watch=watch)
+        result = run_probe(plan.target, plan.name, plan.scenario, model, refused, transcript=transcript)
         if result.outcome == "not_found" and plan.target.model is None:
             # The server may serve another model since; it is asked again before the next probe.
             with self._lock:

@@ -26,6 +26,7 @@ from exporters.probe.manners import retry_after_seconds
 from exporters.probe.parameters import refused_parameter
 from exporters.probe.protocols.base import error_identifier
 from exporters.probe.session import TunnelError, new_session
+from exporters.probe.transcript import Exchanged
 from exporters.probe.way import DIRECT, Way, refused_by_proxy
 
 READ_SIZE = 1 << 16
@@ -52,6 +53,7 @@ class Exchange:
     response: requests.Response
     recorder: Recorder
     way: Way = DIRECT
+    noted: Exchanged | None = None
 
     @property
     def status(self) -> int:
@@ -108,7 +110,10 @@ class Exchange:
     def body_json(self) -> object:
         """Return the body as JSON if it is short, whole and JSON, else None."""
         try:
-            return json.loads(self.body(LARGEST_ERROR_BODY))
+            body = self.body(LARGEST_ERROR_BODY)
+            if self.noted is not None:
+                self.noted.answer_body = body
+            return json.loads(body)
         except (ValueError, RecursionError, TooLargeError, ConnectionLostError, StreamFormatError):
             return None
 
@@ -137,6 +142,10 @@ def exchange(
         ProbeError: If no status came, with the outcome of the stage at which it failed.
     """
     deadline = recorder.deadline
+    noted = None
+    if recorder.exchanges is not None:
+        noted = Exchanged(method, url, headers, body or b"")
+        recorder.exchanges.append(noted)
     with new_session(recorder, tls=url.startswith("https:"), way=way) as session:
         try:
             response = session.request(
@@ -150,8 +159,10 @@ def exchange(
             )
         except Exception as error:  # noqa: BLE001 - requests passes on what urllib3, http.client and ssl raise
             raise _failure(url, recorder, error, way) from None
+        if noted is not None:
+            noted.status, noted.answer_headers = int(response.status_code), dict(response.headers)
         with response:
-            yield Exchange(response, recorder, way)
+            yield Exchange(response, recorder, way, noted)
 
 
 def _failure(url: str, recorder: Recorder, error: Exception, way: Way) -> ProbeError:

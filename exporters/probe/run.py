@@ -1,6 +1,6 @@
 """One probe: a request, its stream, its figures and its verdict."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from exporters.probe.ask import ask
@@ -11,6 +11,7 @@ from exporters.probe.failures import ProbeError
 from exporters.probe.lag import MONITOR, tainted
 from exporters.probe.prompts import case_of
 from exporters.probe.timeline import Answer, Figures, TokenSource, figures, text_of
+from exporters.probe.transcript import Transcript
 from inferwatch.config import Scenario, Target
 from inferwatch.config.scenario import Case
 
@@ -74,7 +75,7 @@ def run_probe(
     scenario: Scenario,
     model: str,
     refused: Collection[str] = (),
-    watch: Callable[[Answer], None] | None = None,
+    transcript: Transcript | None = None,
 ) -> ProbeResult:
     """Send one probe and return what it measured; a bad server, key or network is a result and not an exception.
 
@@ -84,7 +85,7 @@ def run_probe(
         scenario: What to ask; `timeout` must be set.
         model: The model to ask for.
         refused: Parameters that the server is known to refuse.
-        watch: Is given what came back of each request, before it is judged.
+        transcript: Where all that is sent and answered is noted, for a person who asks to see it.
     """
 
     def failed(error: ProbeError, phases: dict[str, float]) -> ProbeResult:
@@ -105,11 +106,12 @@ def run_probe(
         raise ValueError("the scenario has no timeout; take it from Config.scenarios_of")
     with Deadline(scenario.timeout) as deadline:
         recorder = Recorder(deadline, scenario.ttft_timeout if scenario.stream else None)
+        recorder.exchanges = transcript.exchanges if transcript is not None else None
         try:
             case = case_of(scenario)
             answer = ask(target, scenario, case, model, recorder, refused)
-            if watch is not None:
-                watch(answer)
+            if transcript is not None:
+                transcript.answers.append(answer)
             found = figures(answer, scenario.finish_reasons, scenario.min_output_tokens)
             judged = found.outcome == "success" and case.checks is not None
             found = _checked(found, answer, case)
