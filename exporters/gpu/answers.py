@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from exporters.gpu.questions import Happening
+
 
 @dataclass(frozen=True)
 class Versions:
@@ -50,6 +52,50 @@ class RemappedRows:
 
 
 @dataclass(frozen=True)
+class RowBanks:
+    """How many banks of memory have how many spare rows left: all, many, some, few, none."""
+
+    max: int
+    high: int
+    partial: int
+    low: int
+    none: int
+
+
+@dataclass(frozen=True)
+class SramErrors:
+    """What went wrong in the caches.
+
+    Attributes:
+        threshold_exceeded: Whether the board is due for exchange because of it.
+        uncorrected: Uncorrected errors in the board's life, by the part that had them.
+    """
+
+    threshold_exceeded: bool
+    uncorrected: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Platform:
+    """Where a GPU sits in a rack-scale machine; what it does not tell is empty."""
+
+    chassis_serial: str
+    slot: str
+    tray: str
+    host: str
+    module: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """One NVLink; the speed is in megabytes a second, and None where the driver does not say."""
+
+    up: bool
+    speed: int | None
+    errors: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class NvLink:
     """All links of one GPU together.
 
@@ -84,6 +130,15 @@ class Process:
 
 
 @dataclass(frozen=True)
+class ProcessUse:
+    """How much of the multiprocessors' time one process used in a sample period; `microseconds` is Unix time."""
+
+    pid: int
+    percent: int
+    microseconds: int
+
+
+@dataclass(frozen=True)
 class MigInstance:
     """One compute instance of a GPU in MIG mode; `memory` is that of its GPU instance, which several may share."""
 
@@ -100,3 +155,11 @@ class XidEvent:
 
     uuid: str
     xid: int
+
+
+@dataclass(frozen=True)
+class GpuEvent:
+    """Something else that the driver reports; `uuid` is empty where it does not say of which GPU."""
+
+    uuid: str
+    what: Happening

@@ -7,18 +7,24 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from exporters.gpu.answers import (
+    GpuEvent,
+    Link,
     Memory,
     MigInstance,
     NvLink,
     Observed,
+    Platform,
     Process,
+    ProcessUse,
     RemappedRows,
+    RowBanks,
+    SramErrors,
     Utilization,
     Versions,
     XidEvent,
 )
 from exporters.gpu.errors import UnsupportedError
-from exporters.gpu.questions import Activity, ClockDomain, Fact, ProcessKind, Reading, SampleKind
+from exporters.gpu.questions import Activity, ClockDomain, ErrorKind, Fact, Location, ProcessKind, Reading, SampleKind
 
 
 class Device(Protocol):
@@ -88,8 +94,32 @@ class Device(Protocol):
         """Return how its memory was repaired."""
         raise _unsupported("remapped rows")
 
+    def row_banks(self) -> RowBanks:
+        """Return how much room there is for further repairs of its memory."""
+        raise _unsupported("row banks")
+
+    def memory_errors(self, location: Location, kind: ErrorKind) -> int:
+        """Return the memory errors in one place since the driver was loaded."""
+        raise _unsupported(f"{kind} errors of {location}")
+
+    def sram_errors(self) -> SramErrors:
+        """Return what went wrong in its caches."""
+        raise _unsupported("SRAM errors")
+
+    def inforom_valid(self) -> bool:
+        """Return whether what the board knows of itself is intact; reads slow flash memory, at the first call only."""
+        raise _unsupported("InfoROM")
+
+    def platform(self) -> Platform:
+        """Return where it sits in a rack-scale machine."""
+        raise _unsupported("platform")
+
+    def links(self) -> list[Link]:
+        """Return each NVLink; a GPU without any is not supported."""
+        raise _unsupported("links")
+
     def nvlink(self) -> NvLink:
-        """Return its NVLinks; a GPU without any is not supported."""
+        """Return its NVLinks together; a GPU without any is not supported."""
         raise _unsupported("nvlink")
 
     def activity(self) -> dict[Activity, float]:
@@ -108,19 +138,27 @@ class Device(Protocol):
         """Return the processes of this kind."""
         raise _unsupported(f"{kind} processes")
 
+    def process_use(self, since: int) -> list[ProcessUse]:
+        """Return what processes used after this time (microseconds); one that used nothing is not there."""
+        raise _unsupported(f"use by processes since {since}")
+
+    def fan_rpms(self) -> list[int]:
+        """Return how often each fan turns in a minute."""
+        raise _unsupported("fan RPM")
+
     def fan_speeds(self) -> list[int]:
         """Return how fast each fan should turn, in percent of the highest speed; may be above 100."""
         raise _unsupported("fans")
 
 
 class XidEvents(Protocol):
-    """The XIDs of the GPUs that are watched."""
+    """The XIDs and other events of the GPUs that are watched."""
 
     def watch(self, device: Device) -> None:
         """Watch a GPU; more than once does no harm."""
 
-    def wait(self, seconds: float) -> XidEvent | None:
-        """Return the next XID, or None when none came."""
+    def wait(self, seconds: float) -> XidEvent | GpuEvent | None:
+        """Return the next event, or None when none came."""
 
     def close(self) -> None:
         """Watch none any more."""

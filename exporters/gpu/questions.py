@@ -24,6 +24,7 @@ Reading = Literal[
     "mig_mode",
     "mig_mode_pending",
     "gsp_mode",
+    "accounting_mode",
     "compute_mode",
     "performance_state",
     "encoder_percent",
@@ -44,13 +45,18 @@ Reading = Literal[
     "gpu_max_tlimit_celsius",
     "instant_milliwatts",
     "module_milliwatts",
+    "memory_milliwatts",
     "default_limit_milliwatts",
     "lowest_limit_milliwatts",
     "highest_limit_milliwatts",
+    "customer_boost_megahertz",
     "ecc_corrected",
     "ecc_uncorrected",
     "ecc_corrected_ever",
     "ecc_uncorrected_ever",
+    "channel_repair_pending",
+    "tpc_repair_pending",
+    "unrepairable_memory",
     "recovery_action",
     "pcie_generation",
     "pcie_generation_max",
@@ -79,4 +85,34 @@ PROCESS_KINDS: tuple[ProcessKind, ...] = ("compute", "graphics", "mps")
 # Shares of time or of what is possible, in percent, by GPM (GPU performance monitoring, Hopper and newer).
 Activity = Literal[
     "graphics", "sm", "sm_occupancy", "tensor", "dram", "int", "fp64", "fp32", "fp16", "hmma", "imma", "dfma"
+]
+ErrorKind = Literal["corrected", "uncorrected"]
+ERROR_KINDS: tuple[ErrorKind, ...] = ("corrected", "uncorrected")
+# Where memory errors are counted; a GPU has some of these.
+Location = Literal[
+    "l1_cache", "l2_cache", "dram", "register_file", "texture_memory", "texture_shared_memory", "cbu", "sram"
+]
+LOCATIONS: tuple[Location, ...] = (
+    "l1_cache",
+    "l2_cache",
+    "dram",
+    "register_file",
+    "texture_memory",
+    "texture_shared_memory",
+    "cbu",
+    "sram",
+)
+# What the driver reports besides XIDs.
+Happening = Literal[
+    "ecc_single",
+    "ecc_double",
+    "ecc_single_storm",
+    "dram_retirement",
+    "dram_retirement_failure",
+    "poison_nonfatal",
+    "poison_fatal",
+    "gpu_unavailable",
+    "recovery_action",
+    "mig_config_change",
+    "power_source_change",
 ]

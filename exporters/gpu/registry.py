@@ -5,19 +5,16 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from prometheus_client import CollectorRegistry, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from exporters.gpu import metrics
 from exporters.gpu.fleet import Fleet
+from exporters.gpu.page import Page, Point, family
 from exporters.gpu.report import GpuReport
 from exporters.gpu.xid import catalogue
-from exporters.gpu.xid.incidents import Key, Source, precreated
+from exporters.gpu.xid.incidents import Incidents, Key, Source, precreated
 from inferwatch import __version__
-from inferwatch.metric import Metric
-
-Point = tuple[Metric, tuple[str, ...], float]
 
 
 class FleetCollector(Collector):
@@ -28,33 +25,38 @@ class FleetCollector(Collector):
 
     def collect(self) -> Iterable[Family]:
         """Yield the families in the order in which `metrics` declares them."""
-        reports = self._fleet.report()
         families: dict[str, Family] = {}
-        for metric, labels, value in _points(self._fleet, reports):
+        for metric, labels, value in points(self._fleet):
             if metric.name not in families:
-                families[metric.name] = _family(metric)
+                families[metric.name] = family(metric)
             families[metric.name].add_metric(labels, value)  # type: ignore[attr-defined]
         return [families[metric.name] for metric in metrics.ALL if metric.name in families]
 
     def describe(self) -> Iterable[Family]:
         """Yield what may ever be there, so that registering does not collect."""
-        return [_family(metric) for metric in metrics.ALL]
+        return [family(metric) for metric in metrics.ALL]
 
 
-def registry(fleet: Fleet) -> CollectorRegistry:
-    """Return a registry of the fleet and of this process."""
-    made = CollectorRegistry()
-    made.register(FleetCollector(fleet))
-    ProcessCollector(registry=made)
+def registry(fleet: Fleet, *others: Collector) -> CollectorRegistry:
+    """Return a registry of the fleet and of these; `name[]` finds each of their series."""
+    made = CollectorRegistry(auto_describe=True)
+    for collector in (FleetCollector(fleet), *others):
+        made.register(collector)
     return made
 
 
-def _family(metric: Metric) -> Family:
-    family = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-    return family(metric.name, metric.help, labels=metric.labels)
+def page(fleet: Fleet, *others: Collector) -> Page:
+    """Return the application that shows the fleet, this process and these."""
+    collectors = (ProcessCollector(registry=None), *others)
+    beside = CollectorRegistry()
+    for collector in collectors:
+        beside.register(collector)
+    return Page(lambda: points(fleet), metrics.ALL, beside, registry(fleet, *collectors))
 
 
-def _points(fleet: Fleet, reports: list[GpuReport]) -> Iterator[Point]:
+def points(fleet: Fleet) -> Iterator[Point]:
+    """Yield what there is to show of the fleet now."""
+    reports = fleet.report()
     yield from _exporter(fleet)
     yield from _collectors(reports)
     sources = fleet.xids.sources()
@@ -63,6 +65,7 @@ def _points(fleet: Fleet, reports: list[GpuReport]) -> Iterator[Point]:
     for report in reports:
         yield from _health(report)
         yield from _xids(report, counted, sources)
+        yield from _incidents(report, fleet.xids.incidents)
         yield from _samples(report)
 
 
@@ -126,6 +129,14 @@ def _xids(report: GpuReport, counted: dict[Key, int], sources: dict[Source, bool
     }
     for key, count in sorted(found.items()):
         yield metrics.XID_ERRORS, (report.gpu, report.uuid, str(key.xid), key.source), count
+
+
+def _incidents(report: GpuReport, incidents: Incidents) -> Iterator[Point]:
+    gpu = (report.gpu, report.uuid)
+    for xid, at in incidents.last(report.uuid).items():
+        yield metrics.XID_LAST_TIMESTAMP, (*gpu, str(xid)), at
+    for what, count in incidents.events(report.uuid).items():
+        yield metrics.EVENTS, (*gpu, what), count
 
 
 def _samples(report: GpuReport) -> Iterator[Point]:

@@ -16,16 +16,18 @@
  *   1.field.74 1500000000        a 64-bit field value; one that is not named answers NOT_SUPPORTED
  *   1.field32.251 1              a 32-bit one
  *   1.signed.193 -8              a signed one
+ *   1.field32.186.2 52000        one of a scope (here of kind 2 of power)
  *   1.fielderror.74 15           what that field alone answers
  *   1.fieldtype.74 7             of which type it says that it is
  *   1.uuid_number 7              by which number its uuid ends, instead of its index
  *   1.xid 79                     GPU 1 reports this XID once, and again whenever the next number changes
  *   1.xid_number 2
+ *   1.event 0x2000               GPU 1 reports another event once, and again with the next "event_number"
  *
  * FAKENVML_FIXED says that the file never changes, and is to be read once: then a call costs little.
  * FAKENVML_CALLS names a file to which each call is appended as a line "FUNCTION GPU" (GPU is - for the system's).
  * Compiled with -DOLD_DRIVER the functions are left out that drivers before branch 535 did not have.
- * What hardware.c adds is not supported unless it is told; there is its list. Profiles of whole GPUs are in profiles/.
+ * What hardware.c and details.c add is not supported unless it is told; there are the lists. Profiles of whole GPUs are in profiles/.
  */
 #include "fakenvml.h"
 
@@ -34,7 +36,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_LINES = 512 };
+enum { MAX_LINES = 512, BUCKETS = 1024 };
 
 typedef struct { unsigned gpu, memory; } Utilization;
 typedef struct { u64 total, free, used; } MemoryV1;
@@ -50,8 +52,9 @@ typedef struct {
 } Field;
 
 Gpu gpus[MAX_GPUS], instances[MAX_GPUS][MAX_INSTANCES];
-static struct { char key[96], value[64]; } lines[MAX_LINES];
-static int line_count, initialised;
+/* What was told, by a hash of its key: a call that is measured must cost the exporter and not this library. */
+static struct { char key[96], value[64]; int next; } lines[MAX_LINES + 1];
+static int buckets[BUCKETS], initialised;
 static struct stat last_read;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -60,6 +63,12 @@ __attribute__((constructor)) static void number_gpus(void) {
         gpus[i] = (Gpu){.index = i, .slot = WHOLE};
         for (int slot = 0; slot < MAX_INSTANCES; slot++) instances[i][slot] = (Gpu){.index = i, .slot = slot};
     }
+}
+
+static int *bucket(const char *key) {
+    unsigned hash = 5381;
+    for (; *key; key++) hash = hash * 33 ^ (unsigned char)*key;
+    return &buckets[hash % BUCKETS];
 }
 
 /* Call with the lock held. */
@@ -73,19 +82,24 @@ static void read_control(void) {
     FILE *file = fopen(path, "r");
     if (!file) return;
     last_read = now;
-    line_count = 0;
-    while (line_count < MAX_LINES && fscanf(file, "%95s %63[^\n]", lines[line_count].key, lines[line_count].value) == 2) line_count++;
+    memset(buckets, 0, sizeof buckets);
+    /* Line 0 is the end of each chain; what is told last comes first in it. */
+    for (int line = 1; line <= MAX_LINES; line++) {
+        if (fscanf(file, "%95s %63[^\n]", lines[line].key, lines[line].value) != 2) break;
+        int *first = bucket(lines[line].key);
+        lines[line].next = *first, *first = line;
+    }
     fclose(file);
 }
 
 int look_up(const char *key, char *value, size_t size) {
-    int found = 0;
     pthread_mutex_lock(&lock);
     read_control();
-    for (int i = 0; i < line_count; i++)
-        if (!strcmp(lines[i].key, key)) found = snprintf(value, size, "%s", lines[i].value) >= 0;
+    int line = *bucket(key);
+    while (line && strcmp(lines[line].key, key)) line = lines[line].next;
+    if (line) snprintf(value, size, "%s", lines[line].value);
     pthread_mutex_unlock(&lock);
-    return found;
+    return line != 0;
 }
 
 /* The value of "GPU.name", else that of "name"; of a MIG instance with "mig.SLOT." before it. */
@@ -257,6 +271,8 @@ ANSWER(nvmlDeviceGetCurrentClocksEventReasons, u64, number(gpu, "reasons", 0))
 ANSWER(nvmlDeviceGetSupportedClocksEventReasons, u64, number(gpu, "supported_reasons", 0x1ff))
 #endif
 
+static int of_a_link(unsigned field) { return (field >= 138 && field <= 141) || (field >= 161 && field <= 166) || (field >= 201 && field <= 222); }
+
 /* The value of a field: "field.ID" is of 64 bits, "field32.ID" of 32, "signed.ID" may be below 0. */
 static void answer(const Gpu *gpu, Field *field) {
     const struct { const char *name; unsigned type; } types[] = {{"field", 3}, {"field32", 1}, {"signed", 5}};
@@ -264,7 +280,8 @@ static void answer(const Gpu *gpu, Field *field) {
     snprintf(key, sizeof key, "fielderror.%u", field->field);
     field->result = (int)number(gpu, key, SUCCESS);
     for (int i = 0; i < 3; i++) {
-        snprintf(key, sizeof key, "%s.%u", types[i].name, field->field);
+        if (field->scope && !of_a_link(field->field)) snprintf(key, sizeof key, "%s.%u.%u", types[i].name, field->field, field->scope);
+        else snprintf(key, sizeof key, "%s.%u", types[i].name, field->field);
         if (!told(gpu, key, value, sizeof value)) continue;
         if (types[i].type == 3) field->value.whole = strtoull(value, NULL, 0);
         else field->value.half = (unsigned)strtol(value, NULL, 0);
@@ -275,8 +292,6 @@ static void answer(const Gpu *gpu, Field *field) {
     if (!field->result) field->result = NOT_SUPPORTED;
 }
 
-static int of_a_link(unsigned field) { return (field >= 138 && field <= 141) || (field >= 161 && field <= 166) || (field >= 201 && field <= 222); }
-
 API nvmlDeviceGetFieldValues(Gpu *gpu, int count, Field *fields) {
     BEGIN(gpu);
     int links = (int)number(gpu, "nvlinks", 0), any = 0;
@@ -284,43 +299,9 @@ API nvmlDeviceGetFieldValues(Gpu *gpu, int count, Field *fields) {
         int link = of_a_link(field->field);
         any |= link;
         if (link && field->scope != 0xffffffffu && (int)field->scope >= links) field->result = INVALID_ARGUMENT;
-        else if (!link && field->scope) field->result = NOT_SUPPORTED;
         else answer(gpu, field);
     }
     /* As a real driver was seen to do: who does not leave room for it loses memory. */
     if (any) fields[count].result = NOT_SUPPORTED;
     return SUCCESS;
-}
-
-/* Events: an XID is reported to whoever waits, once for each "xid_number". */
-enum { TIMEOUT = 10, XID_EVENT = 8, POLL_MICROSECONDS = 20000 };
-typedef struct { int watched[MAX_GPUS]; } EventSet;
-typedef struct { Gpu *gpu; u64 type, data; unsigned gpu_instance, compute_instance; } Event;
-static double reported[MAX_GPUS];
-
-API nvmlEventSetCreate(EventSet **out) { BEGIN(NULL); *out = calloc(1, sizeof **out); return SUCCESS; }
-API nvmlEventSetFree(EventSet *set) { BEGIN(NULL); free(set); return SUCCESS; }
-API nvmlDeviceRegisterEvents(Gpu *gpu, u64 types, EventSet *set) {
-    BEGIN(gpu);
-    if (!(types & XID_EVENT)) return NOT_SUPPORTED;
-    set->watched[gpu->index] = 1;
-    return SUCCESS;
-}
-API nvmlEventSetWait_v2(EventSet *set, Event *out, unsigned milliseconds) {
-    BEGIN(NULL);
-    if (getenv("FAKENVML_FIXED")) {
-        usleep(milliseconds * 1000);
-        return TIMEOUT;
-    }
-    for (long left = milliseconds * 1000L; left > 0; left -= POLL_MICROSECONDS) {
-        for (int i = 0; i < MAX_GPUS; i++) {
-            double xid = set->watched[i] ? number(&gpus[i], "xid", 0) : 0, next = number(&gpus[i], "xid_number", 1);
-            if (!xid || reported[i] == next) continue;
-            reported[i] = next;
-            *out = (Event){.gpu = &gpus[i], .type = XID_EVENT, .data = (u64)xid, .gpu_instance = -1u, .compute_instance = -1u};
-            return SUCCESS;
-        }
-        usleep(POLL_MICROSECONDS);
-    }
-    return TIMEOUT;
 }

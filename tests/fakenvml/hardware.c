@@ -22,8 +22,6 @@
  */
 #include "fakenvml.h"
 
-#define TOLD(gpu, key) char value_[64]; if (!told(gpu, key, value_, sizeof value_)) return NOT_SUPPORTED
-#define IF_TOLD(function, type, key) API function(Gpu *gpu, type *out) { BEGIN(gpu); TOLD(gpu, key); *out = (type)strtod(value_, NULL); return SUCCESS; }
 #define TEXT_IF_TOLD(function, key) API function(Gpu *gpu, char *out, unsigned size) { BEGIN(gpu); TOLD(gpu, key); return text(out, size, value_); }
 #define PAIR_IF_TOLD(function, first_key, second) \
     API function(Gpu *gpu, unsigned *one, unsigned *two) { BEGIN(gpu); TOLD(gpu, first_key); *one = (unsigned)strtod(value_, NULL); *two = (unsigned)(second); return SUCCESS; }
@@ -124,15 +122,14 @@ API nvmlDeviceGetNvLinkState(Gpu *gpu, unsigned link, unsigned *out) {
 
 /* Samples lie 1/6 s apart from a fixed time on, so that a list that grows has new ones. */
 typedef struct { u64 at; union { u64 whole; unsigned half; } value; } Sample;
-static const u64 BASE = 1700000000000000ull, STEP = 166667;
 API nvmlDeviceGetSamples(Gpu *gpu, unsigned kind, u64 since, unsigned *type, unsigned *count, Sample *out) {
     char list[64];
     unsigned found = 0;
     BEGIN(gpu);
     if (!numbered(gpu, "samples", kind, list, sizeof list)) return NOT_SUPPORTED;
     *type = 1;
-    u64 at = BASE;
-    for (char *rest = list, *one; (one = strtok_r(rest, ",", &rest)); at += STEP) {
+    u64 at = FIRST_SAMPLE;
+    for (char *rest = list, *one; (one = strtok_r(rest, ",", &rest)); at += BETWEEN_SAMPLES) {
         if (at <= since) continue;
         if (out && found < *count) out[found] = (Sample){.at = at, .value.half = (unsigned)strtoul(one, NULL, 10)};
         found++;
@@ -149,7 +146,6 @@ typedef struct { unsigned pid; u64 used; unsigned gpu_instance, compute_instance
 typedef struct { unsigned pid; u64 used; unsigned gpu_instance, compute_instance; } Process3;
 #endif
 typedef struct { unsigned pid; u64 used; unsigned gpu_instance, compute_instance; } Process2;
-enum { MAX_PROCESSES = 64 };
 static unsigned instance_of(const Gpu *gpu) {
     char value[64];
     if (gpu->slot == WHOLE || !numbered(&gpus[gpu->index], "mig", (unsigned)gpu->slot, value, sizeof value)) return 0xffffffffu;

@@ -7,12 +7,18 @@ from typing import Any
 
 from exporters.gpu import metrics
 from exporters.gpu.answers import (
+    GpuEvent,
+    Link,
     Memory,
     MigInstance,
     NvLink,
     Observed,
+    Platform,
     Process,
+    ProcessUse,
     RemappedRows,
+    RowBanks,
+    SramErrors,
     Utilization,
     Versions,
     XidEvent,
@@ -29,7 +35,7 @@ from exporters.gpu.errors import (
     UnknownError,
     UnsupportedError,
 )
-from exporters.gpu.questions import Activity, ClockDomain, Fact, ProcessKind, Reading, SampleKind
+from exporters.gpu.questions import Activity, ClockDomain, ErrorKind, Fact, Location, ProcessKind, Reading, SampleKind
 from exporters.gpu.tally import Tally
 
 UNSUPPORTED = UnsupportedError("nvmlFake", 3, "not_supported")
@@ -106,6 +112,30 @@ class FakeDevice(Device):
 
     def mig_instances(self) -> list[MigInstance]:
         return self._answer("mig_instances")
+
+    def row_banks(self) -> RowBanks:
+        return self._answer("row_banks")
+
+    def memory_errors(self, location: Location, kind: ErrorKind) -> int:
+        return self._answer(f"{kind} {location}")
+
+    def sram_errors(self) -> SramErrors:
+        return self._answer("sram_errors")
+
+    def inforom_valid(self) -> bool:
+        return self._answer("inforom_valid")
+
+    def platform(self) -> Platform:
+        return self._answer("platform")
+
+    def links(self) -> list[Link]:
+        return self._answer("links")
+
+    def process_use(self, since: int) -> list[ProcessUse]:
+        return [one for one in self._answer("process_use") if one.microseconds > since]
+
+    def fan_rpms(self) -> list[int]:
+        return self._answer("fan_rpms")
 
     def processes(self, kind: ProcessKind) -> list[Process]:
         return self._answer(f"{kind} processes")
@@ -201,14 +231,14 @@ class FakeXidEvents:
     """Hands out what is put into `queue`; an error there is raised."""
 
     def __init__(self) -> None:
-        self.queue: queue.Queue[XidEvent | DriverError] = queue.Queue()
+        self.queue: queue.Queue[XidEvent | GpuEvent | DriverError] = queue.Queue()
         self.watched: list[str] = []
         self.closed = 0
 
     def watch(self, device: Device) -> None:
         self.watched.append(device.uuid)
 
-    def wait(self, seconds: float) -> XidEvent | None:
+    def wait(self, seconds: float) -> XidEvent | GpuEvent | None:
         try:
             event = self.queue.get(timeout=min(seconds, 0.05))
         except queue.Empty:

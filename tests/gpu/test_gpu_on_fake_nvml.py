@@ -26,7 +26,7 @@ def test_healthy_gpus(exporter: Start, nvml: FakeNvml) -> None:
     assert scrape.value(metrics.MEMORY_RESERVED, 0) == 614 * 2**20
     assert scrape.value(metrics.CLOCK, 0, domain="sm") == 1501e6
     assert scrape.value(metrics.CLOCK, 0, domain="memory") == 2600e6
-    assert scrape.value(metrics.CLOCK_MAX, 0, domain="memory") == 3201e6
+    assert scrape.value(metrics.CLOCK_MAX, 0, domain="sm") == 1980e6
     assert scrape.value(metrics.POWER_USAGE, 0) == 300
     assert scrape.value(metrics.POWER_LIMIT, 0) == 700
     assert scrape.value(metrics.POWER_LIMIT_ENFORCED, 0) == 650

@@ -108,6 +108,26 @@ def test_no_xid_is_lost_and_none_counts_twice(told: list[tuple[bool, float]]) ->
     assert max(by_driver, len(told) - by_driver) <= sum(counts.values()) <= len(told)
 
 
+def test_when_an_xid_was_last_told_whoever_told() -> None:
+    wall = Clock()
+    incidents = Incidents(Clock(), wall)
+    wall.now = 1000.0
+    incidents.from_driver("GPU-0", 48)
+    incidents.from_driver("GPU-1", 79)
+    wall.now = 1060.0
+    incidents.from_log("GPU-0", 48)
+    assert incidents.last("GPU-0") == {48: 1060.0}
+    assert incidents.last("GPU-2") == {}
+
+
+def test_other_events_are_counted_by_gpu() -> None:
+    incidents = Incidents()
+    for uuid in ("GPU-0", "GPU-1", "GPU-0"):
+        incidents.happened(uuid, "poison_fatal")
+    assert incidents.events("GPU-0") == {"poison_fatal": 2}
+    assert incidents.events("GPU-2") == {}
+
+
 def test_important_xids_are_there_before_they_happen() -> None:
     nvml = {key.xid for key in precreated("GPU-0", {"nvml": True, "kmsg": False})}
     assert nvml == set(catalogue.IMPORTANT)
@@ -229,3 +249,26 @@ def test_xids_outlive_the_gpu(exporter: Callable[..., Exporter], nvml: FakeNvml)
     scrape = running.wait_for(lambda s: s.value(metrics.UP, 1) == 0)
     assert scrape.value(metrics.XID_ERRORS, 1, xid="79") == 1
     assert scrape.value(metrics.XID_SOURCE, source="kmsg") == 0
+
+
+def test_other_events_of_a_process(exporter: Callable[..., Exporter], nvml: FakeNvml) -> None:
+    # GPU 1 reports poison and recovery actions, GPU 0 nothing but XIDs: asked for more, it would refuse all.
+    poison, recovery, clock = 0x2000, 0x8000, 0x10
+    told = {"_1__event_types": poison | recovery | clock}
+    nvml.tell(**told)
+    running = exporter(QUICK, nvml=nvml)
+    running.wait_for(lambda s: s.value(metrics.UP, 0) == s.value(metrics.UP, 1) == 1)
+    nvml.tell(**told, _1__event=poison)
+    scrape = running.wait_for(lambda s: s.value(metrics.EVENTS, 1, type="poison_fatal") == 1)
+    assert scrape.value(metrics.EVENTS, 0) is None
+    nvml.tell(**told, _1__event=recovery, _1__event_number=2, _0__xid=48)
+    running.wait_for(lambda s: s.value(metrics.EVENTS, 1, type="recovery_action") == 1)
+    scrape = running.wait_for(lambda s: s.value(metrics.XID_ERRORS, 0, xid="48", source="nvml") == 1)
+    last = scrape.value(metrics.XID_LAST_TIMESTAMP, 0, xid="48")
+    assert last is not None
+    assert scrape.value(metrics.LAST_COLLECTION_TIMESTAMP, 0) == pytest.approx(last, abs=3600)
+    assert scrape.value(metrics.XID_LAST_TIMESTAMP, 1) is None
+    # A change of a clock comes all the time, and is not asked for.
+    nvml.tell(**told, _1__event=clock, _1__event_number=3)
+    nvml.tell(**told, _1__event=poison, _1__event_number=4)
+    running.wait_for(lambda s: s.value(metrics.EVENTS, 1, type="poison_fatal") == 2)

@@ -10,21 +10,27 @@ from exporters.gpu.collectors import (
     activity,
     bar1,
     clock_event_counters,
+    clock_event_details,
     clock_events,
     clocks,
     ecc,
+    ecc_details,
     energy,
     fans,
     info,
+    inforom,
     media,
     memory,
     mig,
     modes,
     nvlink,
     pcie,
+    platform,
     power,
     process,
+    process_utilization,
     recovery,
+    repair,
     row_remapping,
     temperature,
     thresholds,
@@ -78,7 +84,9 @@ COLLECTORS: Mapping[str, Collector] = {
         lambda sources: unified_memory.collector(sources.proc), "the host's memory, where the GPU has none of its own"
     ),
     "temperature": Collector(_plain(temperature.collect), "temperatures, and the margin until the GPU slows down"),
-    "clocks": Collector(_plain(clocks.collect), "current and highest clocks of multiprocessors and memory"),
+    "clocks": Collector(
+        _plain(clocks.collect), "clocks of multiprocessors and memory, and how fast the former could be"
+    ),
     "power": Collector(_plain(power.collect), "power drawn and the limits in force"),
     "power_window": Collector(lambda sources: window.power(sources.window), "highest power in the trailing window"),
     "energy": Collector(_plain(energy.collect), "the driver's energy counter"),
@@ -93,15 +101,34 @@ COLLECTORS: Mapping[str, Collector] = {
     "mig": Collector(_plain(mig.collect), "instances of a GPU in MIG mode, their memory and activity"),
     "process": Collector(lambda sources: process.collector(sources.proc), "processes, their memory and whose they are"),
     "nvlink": Collector(_plain(nvlink.collect), "NVLinks that are up, their bytes and errors", on=False),
+    "nvlink_links": Collector(
+        _plain(nvlink.collect_links), "each NVLink: whether it is up, its speed and errors", on=False
+    ),
     "activity_details": Collector(
         _plain(activity.collect_details), "occupancy and each kind of arithmetic, by GPM", on=False
     ),
     "bar1": Collector(_plain(bar1.collect), "the window through which the host reaches the memory", on=False),
-    "clocks_all": Collector(_plain(clocks.collect_more), "clocks of graphics and video as well", on=False),
+    "clocks_all": Collector(
+        _plain(clocks.collect_more), "clocks of graphics and video as well, and what the clocks could be", on=False
+    ),
+    "clock_event_details": Collector(
+        _plain(clock_event_details.collect),
+        "which reasons the GPU can report, and for how long policies kept the clocks down",
+        on=False,
+    ),
+    "ecc_locations": Collector(_plain(ecc_details.collect_locations), "memory errors by place", on=False),
+    "ecc_sram": Collector(
+        _plain(ecc_details.collect_sram), "errors in the caches, and whether they are too many; needs root", on=False
+    ),
     "ecc_aggregate": Collector(_plain(ecc.collect_aggregate), "memory errors in the board's life", on=False),
-    "fans": Collector(_plain(fans.collect), "the speed of the fans", on=False),
+    "fans": Collector(_plain(fans.collect), "the ordered and the measured speed of the fans", on=False),
+    "inforom": Collector(
+        _plain(inforom.collect), "whether the InfoROM is intact; reads slow flash memory, once", on=False
+    ),
     "media": Collector(_plain(media.collect), "encoder, decoder, JPEG and optical flow engines", on=False),
-    "modes": Collector(_plain(modes.collect), "persistence, ECC, MIG, compute mode and performance state", on=False),
+    "modes": Collector(
+        _plain(modes.collect), "persistence, ECC, MIG, accounting, compute mode and performance state", on=False
+    ),
     "pcie_errors": Collector(
         _plain(pcie.collect_errors), "errors on the PCIe link by type, replays and recoveries", on=False
     ),
@@ -109,9 +136,20 @@ COLLECTORS: Mapping[str, Collector] = {
         _plain(pcie.collect_rate), "bytes a second over PCIe; blocks for 40 ms in each collection", on=False
     ),
     "pcie_traffic": Collector(_plain(pcie.collect_traffic), "bytes over PCIe, by the driver's counters", on=False),
+    "platform": Collector(_plain(platform.collect), "where the GPU sits in a rack-scale machine", on=False),
     "power_details": Collector(
-        _plain(power.collect_details), "power at this instant, and what the limits could be", on=False
+        _plain(power.collect_details), "power at this instant and of the memory, and what the limits could be", on=False
     ),
-    "row_remapping_counts": Collector(_plain(row_remapping.collect_counts), "rows that were replaced", on=False),
+    "process_utilization": Collector(
+        lambda sources: process_utilization.collector(sources.proc),
+        "how much of the multiprocessors' time each process used",
+        on=False,
+    ),
+    "repair": Collector(
+        _plain(repair.collect), "repairs of the board that wait, and faults that none can cure", on=False
+    ),
+    "row_remapping_counts": Collector(
+        _plain(row_remapping.collect_counts), "rows that were replaced, and the room for more", on=False
+    ),
     "thresholds": Collector(_plain(thresholds.collect), "temperatures at which the GPU slows or shuts down", on=False),
 }

@@ -28,6 +28,11 @@ SKEW_SECONDS = 1.0
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
+def uptime() -> float:
+    """Return for how many seconds the machine runs: the driver cannot have counted for longer."""
+    return time.clock_gettime(_SINCE_BOOT)
+
+
 def slowdown_fields(driver_version: str) -> dict[str, int]:
     """Return the field id of each slowdown counter, or nothing where the version does not decide it."""
     parsed = re.match(r"(\d+)\.(\d+)", driver_version)
@@ -51,11 +56,10 @@ def collect(gpu: Collection) -> None:
     counted = any(field in seconds for field in slowdowns.values()) and _plausible(gpu, slowdowns, seconds)
     gpu.know("slowdown_counters", counted)
     fields = ALWAYS | slowdowns if counted else ALWAYS
-    # The driver cannot have counted for longer than the machine runs.
-    uptime = time.clock_gettime(_SINCE_BOOT)
+    longest = uptime()
     for reason, field in fields.items():
         if field in seconds:
-            gpu.add(metrics.CLOCKS_EVENT_SECONDS, seconds[field], reason, at_most=uptime)
+            gpu.add(metrics.CLOCKS_EVENT_SECONDS, seconds[field], reason, at_most=longest)
 
 
 def _plausible(gpu: Collection, slowdowns: dict[str, int], seconds: dict[int, float]) -> bool:

@@ -18,6 +18,7 @@ PERCENT = 0.01
 SHARES: Mapping[Activity, Metric] = {
     "graphics": metrics.MIG_GRAPHICS_ACTIVE,
     "sm": metrics.MIG_SM_ACTIVE,
+    "sm_occupancy": metrics.MIG_SM_OCCUPANCY,
     "tensor": metrics.MIG_TENSOR_ACTIVE,
     "dram": metrics.MIG_DRAM_ACTIVE,
 }

@@ -14,6 +14,7 @@ SWITCHES: tuple[tuple[Metric, Reading], ...] = (
     (metrics.MIG_MODE_ENABLED, "mig_mode"),
     (metrics.MIG_MODE_PENDING, "mig_mode_pending"),
     (metrics.GSP_MODE, "gsp_mode"),
+    (metrics.ACCOUNTING_MODE, "accounting_mode"),
 )
 HIGHEST_COMPUTE_MODE = 3
 # 32 is NVML's "unknown".

@@ -20,12 +20,13 @@ def collect(gpu: Collection) -> None:
 
 
 def collect_details(gpu: Collection) -> None:
-    """Collect the power at this instant and of a module of GPU and CPU, and what the limits could be."""
+    """Collect the power at this instant, of a module of GPU and CPU and of the memory, and what the limits could be."""
     for metric, read in (
         (metrics.POWER_INSTANT, partial(gpu.device.reading, "instant_milliwatts")),
         (metrics.POWER_LIMIT_DEFAULT, partial(gpu.device.reading, "default_limit_milliwatts")),
         (metrics.POWER_LIMIT_MIN, partial(gpu.device.reading, "lowest_limit_milliwatts")),
         (metrics.POWER_LIMIT_MAX, partial(gpu.device.reading, "highest_limit_milliwatts")),
         (metrics.MODULE_POWER, partial(gpu.device.reading, "module_milliwatts")),
+        (metrics.MEMORY_POWER, partial(gpu.device.reading, "memory_milliwatts")),
     ):
         gpu.add_scaled(metric, read, MILLIWATT, at_most=HIGHEST_WATTS)

@@ -1,5 +1,7 @@
 """How the memory was repaired: a row that failed is replaced by a spare one at the next reset."""
 
+from dataclasses import asdict
+
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
 
@@ -15,8 +17,12 @@ def collect(gpu: Collection) -> None:
 
 
 def collect_counts(gpu: Collection) -> None:
-    """Collect how many rows were replaced."""
+    """Collect how many rows were replaced, and how much room there is for more."""
     rows = gpu.ask(gpu.device.remapped_rows)
     if rows is not None:
         gpu.add(metrics.REMAPPED_ROWS, rows.correctable, "correctable", at_most=MOST_ROWS)
         gpu.add(metrics.REMAPPED_ROWS, rows.uncorrectable, "uncorrectable", at_most=MOST_ROWS)
+    banks = gpu.ask(gpu.device.row_banks)
+    if banks is not None:
+        for availability, count in asdict(banks).items():
+            gpu.add(metrics.ROW_REMAP_BANKS, count, availability, at_most=MOST_ROWS)

@@ -6,12 +6,24 @@ CLOCK = gauge("gpu_clock_hertz", "Clock frequency now.", "domain", source="GetCl
 CLOCK_MAX = gauge(
     "gpu_clock_max_hertz", "Highest clock frequency that this GPU can run at.", "domain", source="GetMaxClockInfo"
 )
+CLOCK_CUSTOMER_BOOST_MAX = gauge(
+    "gpu_clock_customer_boost_max_hertz",
+    "Highest graphics clock that the customer's boost setting allows.",
+    source="GetMaxCustomerBoostClock(graphics)",
+    absent="GPUs before Pascal, and where there is no such setting",
+)
 _REASONS = "sw_power_cap, hw_slowdown, sw_thermal_slowdown, hw_thermal_slowdown, hw_power_brake_slowdown and others"
 CLOCKS_EVENT_ACTIVE = gauge(
     "gpu_clocks_event_active",
     f"Whether this reason holds the clocks down now (1) or not (0): {_REASONS}.",
     "reason",
     source="GetCurrentClocksEventReasons",
+)
+CLOCKS_EVENT_SUPPORTED = gauge(
+    "gpu_clocks_event_supported",
+    "Whether this GPU can report this reason (1) or not (0).",
+    "reason",
+    source="GetSupportedClocksEventReasons",
 )
 CLOCKS_EVENT_SECONDS = counter(
     "gpu_clocks_event_seconds_total",
@@ -31,6 +43,13 @@ CLOCKS_EVENT_EPISODES = counter(
     "How often this reason began to hold the clocks down, as sampled.",
     "reason",
     source="GetCurrentClocksEventReasons, sampled",
+)
+POLICY_VIOLATION_SECONDS = counter(
+    "gpu_policy_violation_seconds_total",
+    "Time in which a policy kept the clocks below what was asked for, by the driver's count.",
+    "policy",
+    source="fields 77 to 81",
+    absent="policies that the driver does not count",
 )
 # The reasons that do harm; a power cap alone does not (design: "Throttled").
 HARMFUL_REASONS = ("hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown")

@@ -1,6 +1,6 @@
 """The faults that the driver reports."""
 
-from exporters.gpu.metrics.declare import counter
+from exporters.gpu.metrics.declare import counter, gauge
 from inferwatch.metric import Metric
 
 XID_ERRORS = counter(
@@ -9,6 +9,11 @@ XID_ERRORS = counter(
     "kernel's log (kmsg) tell of counts once, as nvml.",
     "xid",
     "source",
+)
+XID_LAST_TIMESTAMP = gauge(
+    "gpu_xid_last_timestamp_seconds",
+    "When this GPU last reported this XID, as Unix time; absent when it did not since the exporter started.",
+    "xid",
 )
 XID_INFO = Metric(
     "gpu_xid_info",
@@ -21,4 +26,11 @@ XID_SOURCE = Metric(
     "gauge",
     "Whether XIDs are read from this source now (1) or not (0).",
     ("source",),
+)
+EVENTS = counter(
+    "gpu_events_total",
+    "What the driver reported of this GPU besides XIDs since the exporter started, by type; absent before the first.",
+    "type",
+    source="EventSetWait, of the types in GetSupportedEventTypes",
+    absent="types that the GPU does not report",
 )

@@ -26,6 +26,12 @@ RECOVERY_ACTION = gauge(
     source="field 230",
     absent=DRIVERS_BEFORE.format(570),
 )
+INFOROM_VALID = gauge(
+    "gpu_inforom_valid",
+    "Whether the board's memory of its own identity and errors was intact (1) or corrupt (0) when it was first read.",
+    source="ValidateInforom, once",
+    absent="vGPU",
+)
 CAPABILITY = gauge(
     "gpu_capability",
     "Whether this GPU and driver support a feature (1) or not (0): 0 means that its metrics are absent for good, "

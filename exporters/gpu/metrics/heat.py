@@ -1,6 +1,6 @@
 """How hot a GPU is, and what cools it."""
 
-from exporters.gpu.metrics.declare import gauge
+from exporters.gpu.metrics.declare import DRIVERS_BEFORE, gauge
 
 TEMPERATURE = gauge("gpu_temperature_celsius", "Temperature of the GPU die.", source="GetTemperatureV, GetTemperature")
 MEMORY_TEMPERATURE = gauge(
@@ -29,10 +29,18 @@ TEMPERATURE_TLIMIT = gauge(
     source="fields 193 to 196",
     absent="GPUs before Ada, drivers before 550",
 )
+_NO_FANS = "GPUs without fans, such as SXM boards and L40S"
+FAN_RPM = gauge(
+    "gpu_fan_rpm",
+    "How often the fan turns in a minute.",
+    "fan",
+    source="GetFanSpeedRPM",
+    absent=f"{_NO_FANS}; {DRIVERS_BEFORE.format(570)}",
+)
 FAN_SPEED = gauge(
     "gpu_fan_speed_ratio",
     "How fast the fan should turn, as a share of its highest speed; may exceed 1.",
     "fan",
     source="GetFanSpeed_v2",
-    absent="GPUs without fans, such as SXM boards and L40S",
+    absent=_NO_FANS,
 )

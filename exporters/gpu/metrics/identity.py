@@ -1,6 +1,6 @@
 """What a GPU is, and how it is set up."""
 
-from exporters.gpu.metrics.declare import IN_MIG_MODE, NO_ECC, gauge
+from exporters.gpu.metrics.declare import DRIVERS_BEFORE, IN_MIG_MODE, NO_ECC, gauge
 from inferwatch.metric import Metric
 
 INFO = gauge(
@@ -23,6 +23,17 @@ DRIVER_INFO = Metric(
     "The driver's versions, always 1.",
     ("driver_version", "cuda_version", "nvml_version"),
     source="nvmlSystemGetDriverVersion and others",
+)
+PLATFORM_INFO = gauge(
+    "gpu_platform_info",
+    "Where this GPU sits in a rack-scale machine, always 1; what it does not tell is empty.",
+    "chassis_serial",
+    "slot",
+    "tray",
+    "host",
+    "module",
+    source="GetPlatformInfo",
+    absent=f"GPUs that are in no such machine, {DRIVERS_BEFORE.format(570)}",
 )
 _MODE = "Whether {} is on (1) or off (0)."
 PERSISTENCE_MODE = gauge(
@@ -53,6 +64,12 @@ COMPUTE_MODE = gauge(
     "Who may compute: 0 everybody, 2 nobody, 3 one process at a time.",
     source="GetComputeMode",
     absent=IN_MIG_MODE,
+)
+ACCOUNTING_MODE = gauge(
+    "gpu_accounting_mode_enabled",
+    _MODE.format("accounting, in which the driver keeps figures of each process,"),
+    source="GetAccountingMode",
+    absent="GPUs in MIG mode, vGPU",
 )
 PERFORMANCE_STATE = gauge(
     "gpu_performance_state", "Performance state P0 (fastest) to P15, as 0 to 15.", source="GetPerformanceState"

@@ -71,3 +71,21 @@ NVLINK_ERRORS = counter(
     source="fields 161 to 163; NVLink 5: 206 to 212, 214, 219, 221",
     absent=_NO_NVLINK,
 )
+NVLINK_UP = gauge(
+    "gpu_nvlink_up", "Whether this NVLink is up (1) or not (0).", "link", source="GetNvLinkState", absent=_NO_NVLINK
+)
+NVLINK_SPEED = gauge(
+    "gpu_nvlink_speed_bytes_per_second",
+    "How fast this NVLink is.",
+    "link",
+    source="field 164 of each link",
+    absent=_NO_NVLINK,
+)
+NVLINK_LINK_ERRORS = counter(
+    "gpu_nvlink_link_errors_total",
+    "Errors on this NVLink by type.",
+    "link",
+    "type",
+    source=NVLINK_ERRORS.source,
+    absent=_NO_NVLINK,
+)

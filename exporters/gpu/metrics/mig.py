@@ -49,6 +49,13 @@ MIG_SM_ACTIVE = gauge(
     source="GPM 2",
     absent=_MIG_GPM,
 )
+MIG_SM_OCCUPANCY = gauge(
+    "gpu_mig_sm_occupancy_ratio",
+    "Warps that were resident on the GPU instance between two collections, as a share of the most possible, 0 to 1.",
+    "gpu_instance",
+    source="GPM 3",
+    absent=_MIG_GPM,
+)
 MIG_TENSOR_ACTIVE = gauge(
     "gpu_mig_tensor_active_ratio",
     "Share of time the GPU instance's tensor cores were busy between two collections, 0 to 1.",

@@ -37,6 +37,12 @@ MODULE_POWER = gauge(
     source="field 186, scope 1",
     absent="all but Grace modules",
 )
+MEMORY_POWER = gauge(
+    "gpu_memory_power_watts",
+    "Power drawn by the memory of the GPU.",
+    source="field 186, scope 2",
+    absent=f"GPUs before Hopper and GeForce, {DRIVERS_BEFORE.format(550)}",
+)
 ENERGY = counter(
     "gpu_energy_joules_total",
     "Energy used since the driver was loaded.",

@@ -21,6 +21,16 @@ PROCESS_MEMORY_USED = gauge(
     source=f"{_LISTS}, /proc/PID/cgroup",
     absent="MIG mode without the right to ask, WSL2",
 )
+PROCESS_SM_UTILIZATION = gauge(
+    "gpu_process_sm_utilization_ratio",
+    "Share of the multiprocessors' time that one process used, 0 to 1, in its last sample since the collection before; "
+    "absent when it used none.",
+    "pid",
+    "container",
+    "unit",
+    source="GetProcessUtilization, /proc/PID/cgroup",
+    absent="GPUs in MIG mode, WSL2",
+)
 MEMORY_UNATTRIBUTED = gauge(
     "gpu_memory_unattributed_bytes",
     "Memory in use that no living process holds: some hundred MiB of the driver's own are normal, much more is what a "

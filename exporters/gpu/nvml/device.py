@@ -6,13 +6,26 @@ from typing import Any
 
 import pynvml
 
-from exporters.gpu.answers import Memory, MigInstance, NvLink, Observed, Process, RemappedRows, Utilization
+from exporters.gpu.answers import (
+    Link,
+    Memory,
+    MigInstance,
+    NvLink,
+    Observed,
+    Platform,
+    Process,
+    ProcessUse,
+    RemappedRows,
+    RowBanks,
+    SramErrors,
+    Utilization,
+)
 from exporters.gpu.driver import Device
 from exporters.gpu.errors import TransientError
-from exporters.gpu.nvml import facts, fields, links, mig, processes, readings
+from exporters.gpu.nvml import facts, fans, fields, links, memory_health, mig, platform, processes, readings
 from exporters.gpu.nvml.calls import Caller, Number64, call, error
 from exporters.gpu.nvml.gpm import Gpm
-from exporters.gpu.questions import Activity, ClockDomain, Fact, ProcessKind, Reading, SampleKind
+from exporters.gpu.questions import Activity, ClockDomain, ErrorKind, Fact, Location, ProcessKind, Reading, SampleKind
 
 _CLOCKS: dict[ClockDomain, int] = {
     "graphics": pynvml.NVML_CLOCK_GRAPHICS,
@@ -108,12 +121,12 @@ class NvmlDevice(Device):
 
     def supported_clocks_event_reasons(self) -> int:
         """Return the reasons that this GPU can report."""
-        return int(
-            self._ask.first(
-                partial(self._ask, "nvmlDeviceGetSupportedClocksEventReasons"),
-                partial(self._ask, "nvmlDeviceGetSupportedClocksThrottleReasons"),
-            )
+        ask = partial(
+            self._ask.first,
+            partial(self._ask, "nvmlDeviceGetSupportedClocksEventReasons"),
+            partial(self._ask, "nvmlDeviceGetSupportedClocksThrottleReasons"),
         )
+        return int(self._ask.once("supported reasons", ask))
 
     def counters(self, ids: Sequence[int]) -> dict[int, int]:
         """Return the unsigned 64-bit counters among these field ids."""
@@ -137,9 +150,29 @@ class NvmlDevice(Device):
         """Return how its memory was repaired."""
         return RemappedRows(*self._ask("nvmlDeviceGetRemappedRows"))
 
+    def row_banks(self) -> RowBanks:
+        """Return how much room there is for further repairs of its memory."""
+        return memory_health.row_banks(self._ask)
+
+    def memory_errors(self, location: Location, kind: ErrorKind) -> int:
+        """Return the memory errors in one place since the driver was loaded."""
+        return memory_health.errors_at(self._ask, location, kind)
+
+    def sram_errors(self) -> SramErrors:
+        """Return what went wrong in its caches."""
+        return memory_health.sram(self._ask)
+
+    def inforom_valid(self) -> bool:
+        """Return whether what the board knows of itself is intact."""
+        return memory_health.inforom_valid(self._ask)
+
+    def links(self) -> list[Link]:
+        """Return each NVLink."""
+        return links.each(self._ask, readings.branch(self.driver_version))
+
     def nvlink(self) -> NvLink:
-        """Return its NVLinks."""
-        return links.collect(self._ask, readings.branch(self.driver_version))
+        """Return its NVLinks together."""
+        return links.together(self._ask, readings.branch(self.driver_version))
 
     def activity(self) -> dict[Activity, float]:
         """Return what was active between the call before and this one, by GPM."""
@@ -166,12 +199,21 @@ class NvmlDevice(Device):
             return processes.running(self._ask, kind)
         return [one for caller in self._instances.callers() for one in processes.running(caller, kind)]
 
+    def process_use(self, since: int) -> list[ProcessUse]:
+        """Return what processes used after this time (microseconds)."""
+        return processes.use(self._ask, since)
+
     def fan_speeds(self) -> list[int]:
         """Return how fast each fan should turn, in percent of the highest speed."""
-        count = int(self._ask.once("fans", partial(self._ask, "nvmlDeviceGetNumFans")))
-        if not count:
-            raise error("nvmlDeviceGetNumFans", pynvml.NVML_ERROR_NOT_SUPPORTED)
-        return [int(self._ask("nvmlDeviceGetFanSpeed_v2", fan)) for fan in range(count)]
+        return fans.speeds(self._ask)
+
+    def fan_rpms(self) -> list[int]:
+        """Return how often each fan turns in a minute."""
+        return fans.rpms(self._ask)
+
+    def platform(self) -> Platform:
+        """Return where it sits in a rack-scale machine."""
+        return platform.read(self._ask)
 
     def _gpm_support(self) -> bool:
         if not call("nvmlGpmQueryDeviceSupport", self.handle).isSupportedDevice:

@@ -1,16 +1,34 @@
-"""XIDs as NVML's events."""
+"""XIDs and what else the driver reports, as NVML's events."""
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import pynvml
 
-from exporters.gpu.answers import XidEvent
+from exporters.gpu.answers import GpuEvent, XidEvent
 from exporters.gpu.driver import Device
+from exporters.gpu.errors import UnsupportedError
 from exporters.gpu.nvml.calls import call, check, symbol
+from exporters.gpu.questions import Happening
 
 MILLISECONDS = 1000
 WAIT = "nvmlEventSetWait_v2"
+XID: int = pynvml.nvmlEventTypeXidCriticalError
+# By NVML's bit. Not here: changes of a clock or of the performance state, which come all the time.
+HAPPENINGS: Mapping[int, Happening] = {
+    0x1: "ecc_single",
+    0x2: "ecc_double",
+    0x80: "power_source_change",
+    0x100: "mig_config_change",
+    0x200: "ecc_single_storm",
+    0x400: "dram_retirement",
+    0x800: "dram_retirement_failure",
+    0x1000: "poison_nonfatal",
+    0x2000: "poison_fatal",
+    0x4000: "gpu_unavailable",
+    0x8000: "recovery_action",
+}
 
 
 class _HasHandle(Protocol):
@@ -29,11 +47,11 @@ class NvmlXidEvents:
         """Register a GPU, once; an event names it by its handle."""
         handle = _handle(device)
         if _address(handle) not in self._uuids:
-            call("nvmlDeviceRegisterEvents", handle, pynvml.nvmlEventTypeXidCriticalError, self._set)
+            call("nvmlDeviceRegisterEvents", handle, XID | _others(handle), self._set)
             self._uuids[_address(handle)] = device.uuid
 
-    def wait(self, seconds: float) -> XidEvent | None:
-        """Return the next XID, or None when none came."""
+    def wait(self, seconds: float) -> XidEvent | GpuEvent | None:
+        """Return the next event, or None when none came."""
         # Not through pynvml, where it is an exception that nothing came, which is once a second.
         event = pynvml.c_nvmlEventData_t()
         milliseconds = ctypes.c_uint(int(seconds * MILLISECONDS))
@@ -41,13 +59,24 @@ class NvmlXidEvents:
         if code == pynvml.NVML_ERROR_TIMEOUT:
             return None
         check(WAIT, code)
-        if event.eventType != pynvml.nvmlEventTypeXidCriticalError:
-            return None
-        return XidEvent(self._uuids.get(_address(event.device), ""), int(event.eventData))
+        uuid = self._uuids.get(_address(event.device), "")
+        if event.eventType == XID:
+            return XidEvent(uuid, int(event.eventData))
+        what = HAPPENINGS.get(event.eventType)
+        return GpuEvent(uuid, what) if what else None
 
     def close(self) -> None:
         """Free the event set."""
         call("nvmlEventSetFree", self._set)
+
+
+def _others(handle: Any) -> int:
+    """Return the bits of what the GPU can report besides XIDs; a bit that it has not would be refused with the rest."""
+    try:
+        supported = int(call("nvmlDeviceGetSupportedEventTypes", handle))
+    except UnsupportedError:
+        return 0
+    return sum(bit for bit in HAPPENINGS if supported & bit)
 
 
 def _handle(device: Any) -> Any:

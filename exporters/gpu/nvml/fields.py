@@ -12,6 +12,8 @@ from exporters.gpu.nvml.calls import Caller, check, error, symbol
 FUNCTION = "nvmlDeviceGetFieldValues"
 UNSIGNED_64 = pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG
 ALL_LINKS = 0xFFFFFFFF
+# A long has 64 bits on Linux.
+WIDE = (pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG, UNSIGNED_64)
 # By NVML's valueType; a type that is not here (a double, or one of a newer driver) is no integer.
 MEMBERS = {1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
 
@@ -56,16 +58,16 @@ def read(caller: Caller, fields: Iterable[Field]) -> dict[Field, FieldValue]:
     return found
 
 
-def read_one(caller: Caller, field: Field) -> int:
+def read_one(caller: Caller, field: Field, wide: bool = False) -> int:
     """Return the value of one field.
 
     Raises:
-        UnsupportedError: When there is none.
+        UnsupportedError: When there is none, or when it is to be of 64 bits and is not.
     """
-    found = read(caller, [field])
-    if field not in found:
+    found = read(caller, [field]).get(field)
+    if found is None or (wide and found.type not in WIDE):
         raise error(FUNCTION, pynvml.NVML_ERROR_NOT_SUPPORTED)
-    return found[field].value
+    return found.value
 
 
 def _values(handle: Any, fields: list[Field]) -> list[Any]:

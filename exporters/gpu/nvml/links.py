@@ -1,15 +1,17 @@
-"""The NVLinks of one GPU, added up: a series for each of 18 links and type would be too many."""
+"""The NVLinks of one GPU, added up or one by one."""
 
 import pynvml
 
-from exporters.gpu.answers import NvLink
+from exporters.gpu.answers import Link, NvLink
 from exporters.gpu.errors import TransientError, UnsupportedError
 from exporters.gpu.nvml.calls import Caller, error
-from exporters.gpu.nvml.fields import ALL_LINKS, Field, read
+from exporters.gpu.nvml.fields import ALL_LINKS, Field, FieldValue, read
 
 KIBIBYTE = 1024
 LINK_COUNT = 91
 TRANSMITTED_KIB, RECEIVED_KIB = 138, 139
+# In megabytes a second.
+SPEED = 164
 # NVLink 5 (Blackwell) counts bytes, and errors of other types.
 TRANSMITTED_BYTES, RECEIVED_BYTES = 202, 204
 ERRORS = {"replay": 161, "recovery": 162, "crc": 163}
@@ -29,23 +31,20 @@ ERRORS_NVLINK_5 = {
 NVLINK_5_BRANCH = 570
 
 
-def collect(caller: Caller, driver_branch: int) -> NvLink:
+def together(caller: Caller, driver_branch: int) -> NvLink:
     """Return all links together.
 
     Raises:
         UnsupportedError: When there is no link.
     """
-    links = _count(caller)
-    if not links:
-        raise error("nvmlDeviceGetNvLinkState", pynvml.NVML_ERROR_NOT_SUPPORTED)
-    up = sum(bool(caller("nvmlDeviceGetNvLinkState", link)) for link in range(links))
+    links = _some(caller)
+    up = sum(_up(caller, links))
     new = driver_branch >= NVLINK_5_BRANCH
     totals = read(caller, [Field(TRANSMITTED_KIB, ALL_LINKS), Field(RECEIVED_KIB, ALL_LINKS)])
-    types = ERRORS | (ERRORS_NVLINK_5 if new else {})
+    types = _types(driver_branch)
     fields = [*types.values(), *((TRANSMITTED_BYTES, RECEIVED_BYTES) if new and not totals else ())]
-    each = read(caller, [Field(field, link) for field in fields for link in range(links)])
     sums: dict[int, int] = {}
-    for field, answer in each.items():
+    for field, answer in _of_each(caller, fields, links).items():
         sums[field.id] = sums.get(field.id, 0) + answer.value
     kib = {field.id: answer.value * KIBIBYTE for field, answer in totals.items()}
     return NvLink(
@@ -55,6 +54,46 @@ def collect(caller: Caller, driver_branch: int) -> NvLink:
         received=kib.get(RECEIVED_KIB, sums.get(RECEIVED_BYTES)),
         errors={name: sums[field] for name, field in types.items() if field in sums},
     )
+
+
+def each(caller: Caller, driver_branch: int) -> list[Link]:
+    """Return each link, by its number.
+
+    Raises:
+        UnsupportedError: When there is no link.
+    """
+    links = _some(caller)
+    types = _types(driver_branch)
+    found = _of_each(caller, [SPEED, *types.values()], links)
+
+    def value(field: int, link: int) -> int | None:
+        answer = found.get(Field(field, link))
+        return None if answer is None else answer.value
+
+    def errors(link: int) -> dict[str, int]:
+        counts = {name: value(field, link) for name, field in types.items()}
+        return {name: count for name, count in counts.items() if count is not None}
+
+    return [Link(up, value(SPEED, link), errors(link)) for link, up in enumerate(_up(caller, links))]
+
+
+def _some(caller: Caller) -> int:
+    links = _count(caller)
+    if not links:
+        raise error("nvmlDeviceGetNvLinkState", pynvml.NVML_ERROR_NOT_SUPPORTED)
+    return links
+
+
+def _up(caller: Caller, links: int) -> list[bool]:
+    return [bool(caller("nvmlDeviceGetNvLinkState", link)) for link in range(links)]
+
+
+def _types(driver_branch: int) -> dict[str, int]:
+    return ERRORS | (ERRORS_NVLINK_5 if driver_branch >= NVLINK_5_BRANCH else {})
+
+
+def _of_each(caller: Caller, fields: list[int], links: int) -> dict[Field, FieldValue]:
+    return read(caller, [Field(field, link) for field in fields for link in range(links)])
 
 
 def _count(caller: Caller) -> int:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pynvml
 
-from exporters.gpu.answers import Process
-from exporters.gpu.errors import DriverError
+from exporters.gpu.answers import Process, ProcessUse
+from exporters.gpu.errors import DriverError, TransientError
 from exporters.gpu.nvml.calls import Caller, check, symbol
 from exporters.gpu.questions import ProcessKind
 
@@ -15,9 +15,10 @@ FUNCTIONS: dict[ProcessKind, str] = {
     "graphics": "nvmlDeviceGetGraphicsRunningProcesses",
     "mps": "nvmlDeviceGetMPSComputeRunningProcesses",
 }
+USE = "nvmlDeviceGetProcessUtilization"
 NO_INSTANCE = 0xFFFFFFFF
 NOT_AVAILABLE = 2**64 - 1
-# Room for processes that start between the two calls.
+# Room for more processes than there were, which is enough at the first try on most GPUs.
 SPARE = 16
 TRIES = 3
 
@@ -50,6 +51,18 @@ def running(caller: Caller, kind: ProcessKind) -> list[Process]:
     )
 
 
+def use(caller: Caller, since: int) -> list[ProcessUse]:
+    """Return what processes used after this time (microseconds)."""
+    try:
+        samples = caller(USE, since, key=USE)
+    except TransientError as failure:
+        # pynvml raises also when the driver answers that there is nothing.
+        if failure.code in (pynvml.NVML_SUCCESS, pynvml.NVML_ERROR_NOT_FOUND):
+            return []
+        raise
+    return [ProcessUse(int(one.pid), int(one.smUtil), int(one.timeStamp)) for one in samples]
+
+
 def _third_version() -> type[Entry | LongEntry]:
     # The long entry came with the first of these functions and went when the second took its place.
     return LongEntry if _has("nvmlDeviceGetConfComputeMemSizeInfo") and not _has_details() else Entry
@@ -70,19 +83,14 @@ def _has(function: str) -> bool:
 def _list(handle: Any, function: str, entry: type[Entry | LongEntry]) -> list[Process]:
     ask = symbol(function)
     count = ctypes.c_uint(0)
-    code = ask(handle, ctypes.byref(count), None)
     for _ in range(TRIES):
-        if code == pynvml.NVML_SUCCESS and not count.value:
-            return []
-        if code not in (pynvml.NVML_SUCCESS, pynvml.NVML_ERROR_INSUFFICIENT_SIZE):
-            break
         count.value += SPARE
         room = (entry * count.value)()
         code = ask(handle, ctypes.byref(count), room)
-        if code == pynvml.NVML_SUCCESS:
-            return [_process(one) for one in list(room)[: count.value]]
+        if code != pynvml.NVML_ERROR_INSUFFICIENT_SIZE:
+            break
     check(function, code)
-    return []
+    return [_process(one) for one in list(room)[: count.value]]
 
 
 def _process(one: Any) -> Process:

@@ -40,16 +40,24 @@ class Ask:
 
 @dataclass(frozen=True)
 class FieldOf:
-    """A field value, of drivers from this branch on."""
+    """A field value, of drivers from this branch on.
+
+    Attributes:
+        field: Its id.
+        branch: The first branch in which the id has this meaning.
+        fixed: Whether it never changes, so that it is asked for once.
+        wide: Whether it counts so fast that a number of 32 bits would begin anew within seconds, and is none.
+    """
 
     field: Field
     branch: int
     fixed: bool = False
+    wide: bool = False
 
 
 _CORRECTED, _UNCORRECTED = pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
 _VOLATILE, _AGGREGATE = pynvml.NVML_VOLATILE_ECC, pynvml.NVML_AGGREGATE_ECC
-_MODULE = 1
+_MODULE, _MEMORY = 1, 2
 
 
 def _threshold(number: int) -> Ask:
@@ -66,6 +74,7 @@ SOURCES: Mapping[Reading, Ask | FieldOf] = {
     "ecc_mode_pending": Ask("nvmlDeviceGetEccMode", part=1),
     "mig_mode": Ask("nvmlDeviceGetMigMode", part=0),
     "mig_mode_pending": Ask("nvmlDeviceGetMigMode", part=1),
+    "accounting_mode": Ask("nvmlDeviceGetAccountingMode"),
     "gsp_mode": Ask("nvmlDeviceGetGspFirmwareMode", part=0, places=2),
     "compute_mode": Ask("nvmlDeviceGetComputeMode"),
     "performance_state": Ask("nvmlDeviceGetPerformanceState"),
@@ -87,13 +96,18 @@ SOURCES: Mapping[Reading, Ask | FieldOf] = {
     "gpu_max_tlimit_celsius": FieldOf(Field(196), 550, fixed=True),
     "instant_milliwatts": FieldOf(Field(186), 535),
     "module_milliwatts": FieldOf(Field(186, _MODULE), 550),
+    "memory_milliwatts": FieldOf(Field(186, _MEMORY), 550),
     "default_limit_milliwatts": Ask("nvmlDeviceGetPowerManagementDefaultLimit", fixed=True),
     "lowest_limit_milliwatts": Ask("nvmlDeviceGetPowerManagementLimitConstraints", part=0, fixed=True),
     "highest_limit_milliwatts": Ask("nvmlDeviceGetPowerManagementLimitConstraints", part=1, fixed=True),
+    "customer_boost_megahertz": Ask("nvmlDeviceGetMaxCustomerBoostClock", (pynvml.NVML_CLOCK_GRAPHICS,), fixed=True),
     "ecc_corrected": _ecc(_CORRECTED, _VOLATILE),
     "ecc_uncorrected": _ecc(_UNCORRECTED, _VOLATILE),
     "ecc_corrected_ever": _ecc(_CORRECTED, _AGGREGATE),
     "ecc_uncorrected_ever": _ecc(_UNCORRECTED, _AGGREGATE),
+    "channel_repair_pending": Ask("nvmlDeviceGetRepairStatus", part=0),
+    "tpc_repair_pending": Ask("nvmlDeviceGetRepairStatus", part=1),
+    "unrepairable_memory": Ask("nvmlDeviceGetUnrepairableMemoryFlag_v1"),
     "recovery_action": FieldOf(Field(230), 570),
     "pcie_generation": Ask("nvmlDeviceGetCurrPcieLinkGeneration"),
     "pcie_generation_max": Ask("nvmlDeviceGetMaxPcieLinkGeneration", fixed=True),
@@ -101,8 +115,8 @@ SOURCES: Mapping[Reading, Ask | FieldOf] = {
     "pcie_width_max": Ask("nvmlDeviceGetMaxPcieLinkWidth", fixed=True),
     "pcie_replays": Ask("nvmlDeviceGetPcieReplayCounter"),
     "pcie_recoveries": FieldOf(Field(169), 535),
-    "pcie_transmitted_bytes": FieldOf(Field(197), 560),
-    "pcie_received_bytes": FieldOf(Field(198), 560),
+    "pcie_transmitted_bytes": FieldOf(Field(197), 560, wide=True),
+    "pcie_received_bytes": FieldOf(Field(198), 560, wide=True),
     "pcie_transmitting_kilobytes_per_second": Ask("nvmlDeviceGetPcieThroughput", (pynvml.NVML_PCIE_UTIL_TX_BYTES,)),
     "pcie_receiving_kilobytes_per_second": Ask("nvmlDeviceGetPcieThroughput", (pynvml.NVML_PCIE_UTIL_RX_BYTES,)),
     "pcie_correctable_errors": FieldOf(Field(173), 535),
@@ -128,8 +142,8 @@ def read(caller: Caller, driver_version: str, reading: Reading) -> int:
     if isinstance(source, FieldOf):
         if branch(driver_version) < source.branch:
             raise UnsupportedError(f"field {source.field.id}", pynvml.NVML_ERROR_NOT_SUPPORTED, "not_supported")
-        field = source.field
-        return caller.once(field, lambda: read_one(caller, field)) if source.fixed else read_one(caller, field)
+        ask = partial(read_one, caller, source.field, wide=source.wide)
+        return caller.once(source.field, ask) if source.fixed else ask()
     return _part(source, _answer(caller, source))
 
 

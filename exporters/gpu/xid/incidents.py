@@ -1,4 +1,4 @@
-"""XIDs counted once, although two sources may tell of the same one."""
+"""XIDs counted once, although two sources may tell of the same one, and the driver's other events."""
 
 import threading
 import time
@@ -6,6 +6,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+from exporters.gpu.questions import Happening
 from exporters.gpu.xid import catalogue
 
 Source = Literal["nvml", "kmsg", "simulated"]
@@ -28,8 +29,13 @@ class Incidents:
     XID on the same GPU: each event of NVML answers for one line, whichever came first.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, wall_clock: Callable[[], float] = time.time
+    ) -> None:
         self._clock = clock
+        self._wall_clock = wall_clock
+        self._last: dict[tuple[str, int], float] = {}
+        self._events: Counter[tuple[str, Happening]] = Counter()
         self._counts: Counter[Key] = Counter()
         self._told: defaultdict[tuple[str, int], deque[float]] = defaultdict(deque)
         self._waiting: defaultdict[tuple[str, int], deque[float]] = defaultdict(deque)
@@ -40,6 +46,7 @@ class Incidents:
         with self._lock:
             now = self._settle()
             self._counts[Key(uuid, xid, source)] += 1
+            self._last[uuid, xid] = self._wall_clock()
             if self._waiting[uuid, xid]:
                 self._waiting[uuid, xid].popleft()
             else:
@@ -49,6 +56,7 @@ class Incidents:
         """Count an XID from the kernel's log, unless NVML tells of it too."""
         with self._lock:
             now = self._settle()
+            self._last[uuid, xid] = self._wall_clock()
             if self._told[uuid, xid]:
                 self._told[uuid, xid].popleft()
             else:
@@ -59,6 +67,21 @@ class Incidents:
         with self._lock:
             self._settle()
             return dict(self._counts)
+
+    def last(self, uuid: str) -> dict[int, float]:
+        """Return when this GPU last reported each XID that it did report, as Unix time."""
+        with self._lock:
+            return {xid: at for (of, xid), at in sorted(self._last.items()) if of == uuid}
+
+    def happened(self, uuid: str, what: Happening) -> None:
+        """Count another event that the driver reported."""
+        with self._lock:
+            self._events[uuid, what] += 1
+
+    def events(self, uuid: str) -> dict[Happening, int]:
+        """Return how often each of the other events happened on this GPU."""
+        with self._lock:
+            return {what: count for (of, what), count in sorted(self._events.items()) if of == uuid}
 
     def _settle(self) -> float:
         """Count the lines that NVML did not answer for in time, and return the time."""

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from exporters.gpu.answers import GpuEvent, XidEvent
 from exporters.gpu.driver import Device, Driver, XidEvents
 from exporters.gpu.errors import DriverError, UnsupportedError
 from exporters.gpu.tally import Tally
@@ -82,10 +83,17 @@ class XidWatch:
         if stream is not None:
             stream.watch(device)
 
-    def _from_driver(self, uuid: str, xid: int) -> None:
-        log.warning("GPU %s: %s", uuid or "(not told which)", catalogue.sentence(xid))
-        if uuid:
-            self.incidents.from_driver(uuid, xid, self._own)
+    def _from_driver(self, event: XidEvent | GpuEvent) -> None:
+        gpu = event.uuid or "(not told which)"
+        if isinstance(event, GpuEvent):
+            # Counted, and no more: a single event says little, and corrected errors can come by the thousand.
+            log.debug("GPU %s: the driver reports %s", gpu, event.what)
+            if event.uuid:
+                self.incidents.happened(event.uuid, event.what)
+            return
+        log.warning("GPU %s: %s", gpu, catalogue.sentence(event.xid))
+        if event.uuid:
+            self.incidents.from_driver(event.uuid, event.xid, self._own)
 
     def _from_log(self, line: LogLine) -> None:
         uuid = self._uuid_at(line.address)
@@ -104,7 +112,7 @@ class XidWatch:
 class _Stream:
     """One stream of events and the thread that waits for them."""
 
-    def __init__(self, events: XidEvents, tally: Tally, tell: Callable[[str, int], None]) -> None:
+    def __init__(self, events: XidEvents, tally: Tally, tell: Callable[[XidEvent | GpuEvent], None]) -> None:
         self.live = True
         self._events = events
         self._tally = tally
@@ -147,4 +155,4 @@ class _Stream:
                 continue
             self.live = True
             if event is not None:
-                self._tell(event.uuid, event.xid)
+                self._tell(event)

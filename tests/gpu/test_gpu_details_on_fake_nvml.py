@@ -1,0 +1,117 @@
+"""The details, through the real pynvml and the calls that it has not."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from gpu_process import Exporter, FakeNvml
+
+from exporters.gpu import metrics
+
+pytestmark = pytest.mark.tool("gcc")
+
+Start = Callable[..., Exporter]
+QUICK = "--gpu.interval=200ms"
+CORRUPTED, VGPU = 14, 2
+
+
+@pytest.mark.parametrize(("version", "serial"), [(2, "1821325191344"), (1, "")])
+def test_the_place_in_a_rack_by_either_version_of_the_call(
+    version: int, serial: str, exporter: Start, nvml: FakeNvml
+) -> None:
+    nvml.tell(gpus=1, platform="1821325191344 21 4 1 3", platform_version=version)
+    running = exporter(QUICK, "--collector.platform", nvml=nvml)
+    scrape = running.wait_for(lambda s: s.value(metrics.UP, 0) == 1 and nvml.calls("nvmlDeviceGetPowerUsage", 0) > 3)
+    place = {"chassis_serial": serial, "slot": "21", "tray": "4", "host": "1", "module": "3"}
+    assert scrape.value(metrics.PLATFORM_INFO, 0, **place) == 1
+    assert nvml.calls("nvmlDeviceGetPlatformInfo", 0) == (1 if version == 2 else 2)
+
+
+def test_each_fan_is_asked_for_and_not_only_the_first(exporter: Start, nvml: FakeNvml) -> None:
+    nvml.tell(gpus=1, fans=2, fan__0=38, fan__1=41, rpm__0=1520, rpm__1=1610)
+    scrape = exporter(QUICK, "--collector.fans", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    assert [scrape.value(metrics.FAN_RPM, 0, fan=fan) for fan in "01"] == [1520, 1610]
+    assert scrape.value(metrics.FAN_SPEED, 0, fan="1") == pytest.approx(0.41)
+
+
+def test_memory_errors_by_place_and_in_the_caches(exporter: Start, nvml: FakeNvml) -> None:
+    nvml.tell(gpus=1, ecc_at__0__2=5, ecc_at__1__7=2, sram="1 4 3 2 1 0", repair="0 1", unrepairable=1)
+    running = exporter(QUICK, "--collector.ecc_locations", "--collector.ecc_sram", "--collector.repair", nvml=nvml)
+    scrape = running.wait_for(lambda s: s.value(metrics.UP, 0) == 1 and nvml.calls("nvmlDeviceGetPowerUsage", 0) > 3)
+    assert scrape.value(metrics.ECC_LOCATION_ERRORS, 0, location="dram", type="corrected") == 5
+    assert scrape.value(metrics.ECC_LOCATION_ERRORS, 0, location="sram", type="uncorrected") == 2
+    assert scrape.value(metrics.ECC_LOCATION_ERRORS, 0, location="l2_cache") is None
+    assert scrape.value(metrics.ECC_SRAM_THRESHOLD_EXCEEDED, 0) == 1
+    units = {"l2": 4, "sm": 3, "pcie": 2, "mcu": 1, "other": 0}
+    assert {unit: scrape.value(metrics.ECC_SRAM_UNCORRECTED, 0, unit=unit) for unit in units} == units
+    assert scrape.value(metrics.REPAIR_PENDING, 0, component="tpc") == 1
+    assert scrape.value(metrics.REPAIR_PENDING, 0, component="channel") == 0
+    assert scrape.value(metrics.UNREPAIRABLE_MEMORY, 0) == 1
+    # Places that the GPU has not were asked for once: 8 places of 2 kinds, of which 2 are there.
+    collections = nvml.calls("nvmlDeviceGetSramEccErrorStatus", 0)
+    assert nvml.calls("nvmlDeviceGetMemoryErrorCounter", 0) <= 14 + 2 * (collections + 1)
+
+
+def test_a_vgpu_is_not_asked_for_its_spare_rows(exporter: Start, nvml: FakeNvml) -> None:
+    nvml.tell(gpus=2, banks="3072 0 0 0 0", _1__virtualization=VGPU)
+    running = exporter(QUICK, "--collector.row_remapping_counts", nvml=nvml)
+    scrape = running.wait_for(lambda s: all(s.value(metrics.UP, gpu) == 1 for gpu in (0, 1)))
+    assert scrape.value(metrics.ROW_REMAP_BANKS, 0, availability="max") == 3072
+    assert scrape.value(metrics.ROW_REMAP_BANKS, 1, availability="max") is None
+    assert nvml.calls("nvmlDeviceGetRowRemapperHistogram", 1) == 0
+
+
+@pytest.mark.parametrize(("code", "valid"), [(0, 1), (CORRUPTED, 0)])
+def test_the_inforom_is_read_once(code: int, valid: float, exporter: Start, nvml: FakeNvml) -> None:
+    nvml.tell(gpus=1, inforom=code)
+    running = exporter(QUICK, "--collector.inforom", nvml=nvml)
+    scrape = running.wait_for(lambda s: s.value(metrics.UP, 0) == 1 and nvml.calls("nvmlDeviceGetPowerUsage", 0) > 3)
+    assert scrape.value(metrics.INFOROM_VALID, 0) == valid
+    assert nvml.calls("nvmlDeviceValidateInforom", 0) == 1
+    assert scrape.value(metrics.COLLECTOR_SUCCESS, collector="inforom") == 1
+
+
+def test_the_link_that_fails_is_found(exporter: Start, nvml: FakeNvml) -> None:
+    nvml.tell(gpus=1, nvlinks=4, field32__91=4, nvlink__2=0, field32__164=26562, field__163=7)
+    scrape = exporter(QUICK, "--collector.nvlink_links", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    assert [scrape.value(metrics.NVLINK_UP, 0, link=str(link)) for link in range(4)] == [1, 1, 0, 1]
+    assert scrape.value(metrics.NVLINK_SPEED, 0, link="3") == 26.562e9
+    assert scrape.value(metrics.NVLINK_LINK_ERRORS, 0, link="3", type="crc") == 7
+    assert scrape.value(metrics.NVLINK_UP, 0, link="4") is None
+
+
+def test_use_by_processes(exporter: Start, nvml: FakeNvml, tmp_path: Path) -> None:
+    nvml.tell(gpus=1, used__0="4711:93", used__1="4712:5")
+    # With an interval that long, the first collection is what is seen.
+    flags = ("--gpu.interval=1h", "--collector.process_utilization", f"--path.procfs={tmp_path}")
+    scrape = exporter(*flags, nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    assert scrape.value(metrics.PROCESS_SM_UTILIZATION, 0, pid="4711") == 0.93
+    assert scrape.value(metrics.PROCESS_SM_UTILIZATION, 0, pid="4712") == 0.05
+
+
+def test_a_process_that_used_nothing_is_absent_and_no_error(exporter: Start, nvml: FakeNvml, tmp_path: Path) -> None:
+    nvml.tell(gpus=1, used__0="4711:93")
+    running = exporter(QUICK, "--collector.process_utilization", f"--path.procfs={tmp_path}", nvml=nvml)
+    running.wait_for(lambda _: nvml.calls("nvmlDeviceGetPowerUsage", 0) > 3)
+    scrape = running.wait_for(lambda s: s.value(metrics.PROCESS_SM_UTILIZATION, 0) is None)
+    assert scrape.value(metrics.COLLECTOR_SUCCESS, collector="process_utilization") == 1
+    assert scrape.value(metrics.CAPABILITY, 0, feature="process_utilization") == 1
+
+
+@pytest.mark.parametrize(("field", "value"), [("field__197", 7), ("field32__197", None)])
+def test_bytes_over_pcie_are_not_counted_in_32_bits(
+    field: str, value: float | None, exporter: Start, nvml: FakeNvml
+) -> None:
+    # At full speed such a counter begins anew several times between two scrapes.
+    nvml.tell(gpus=1, **{field: 7})
+    scrape = exporter(QUICK, "--collector.pcie_traffic", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    assert scrape.value(metrics.PCIE_TRANSMITTED, 0) == value
+
+
+def test_power_of_the_memory_is_not_that_of_the_board(exporter: Start, nvml: FakeNvml) -> None:
+    told = {"field32__186": 644120, "field32__186__1": 900000, "field32__186__2": 68210}
+    nvml.tell(gpus=1, **told)
+    scrape = exporter(QUICK, "--collector.power_details", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    assert scrape.value(metrics.POWER_INSTANT, 0) == pytest.approx(644.12)
+    assert scrape.value(metrics.MODULE_POWER, 0) == pytest.approx(900)
+    assert scrape.value(metrics.MEMORY_POWER, 0) == pytest.approx(68.21)
