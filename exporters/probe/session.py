@@ -123,13 +123,18 @@ class _TimedAdapter(HTTPAdapter):
         return pool
 
 
+class _Session(requests.Session):
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """Look at no redirect: requests would read its whole body first, even of one that it is not to follow."""
+
+
 def new_session(recorder: Recorder, *, tls: bool, way: Way = DIRECT) -> requests.Session:
     """Return a session for one request: no proxy and no .netrc of the environment, no cookies, no retries.
 
     Raises:
         ProbeError: If TLS is wanted and a certificate cannot be read, or the login of the proxy cannot.
     """
-    session = requests.Session()
+    session = _Session()
     session.trust_env = False
     adapter = _TimedAdapter(recorder, trusted_context(way.tls) if tls else None, way.proxy_headers())
     session.mount("http://", adapter)
