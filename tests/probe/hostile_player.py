@@ -21,7 +21,8 @@ from exporters.probe import ask
 from exporters.probe.connection import Recorder
 from exporters.probe.reader import ConnectionLostError, Exchange
 from exporters.probe.run import ProbeResult, run_probe
-from exporters.probe.timeline import Answer, text_of
+from exporters.probe.timeline import text_of
+from exporters.probe.transcript import Transcript
 
 ALLOWED = ["stop", "length", "tool_calls"]
 Cut = Callable[[bytes], list[bytes]]
@@ -66,10 +67,10 @@ def played(stream: Stream, cut: Cut = uncut) -> tuple[ProbeResult, str]:
 def probed(stream: Stream, base: str, timeout: str = "60s", **more: Any) -> tuple[ProbeResult, str]:
     """Probe a server's base address, without the version that an API's path may begin with."""
     url = f"{base}/v1" if stream.api.startswith("openai") else base
-    answers: list[Answer] = []
     asked = scenario(timeout, finish_reasons=ALLOWED)
-    result = run_probe(target(url, api=stream.api, **more), "short", asked, "m", watch=answers.append)
-    return result, "".join(map(text_of, answers))
+    transcript = Transcript()
+    result = run_probe(target(url, api=stream.api, **more), "short", asked, "m", transcript=transcript)
+    return result, "".join(map(text_of, transcript.answers))
 
 
 def near(seconds: float | None) -> object:
