@@ -97,8 +97,7 @@ def _read(answer: Exchange, decoder: Decoder, scenario: Scenario) -> Answer:
                 continue
             events = decoder.feed(data)
             arrivals += [Arrival(at, event) for event in events]
-            _move_limit(deadline, at, events, gap_timeout)
-            if any(event.done for event in events):
+            if _move_limit(deadline, at, events, gap_timeout):
                 ending = Ending.DONE
                 deadline.tighten(DRAIN_SECONDS)
         # The deadline's interruption looks like a clean end where the length of the body is not announced.
@@ -123,12 +122,22 @@ def _read(answer: Exchange, decoder: Decoder, scenario: Scenario) -> Answer:
     return Answer(sent_at, arrivals, ended_at, ending, detail, scenario.stream)
 
 
-def _move_limit(deadline: Deadline, at: float, events: list[StreamEvent], gap_timeout: float | None) -> None:
-    """Wait for the next token from `at` on, if these events hold one; for none after the reason of the end."""
-    if any(event.done or event.finish_reason for event in events):
+def _move_limit(deadline: Deadline, at: float, events: list[StreamEvent], gap_timeout: float | None) -> bool:
+    """Wait for the next token from `at` on, if these events hold one; for none after the reason of the end.
+
+    Returns:
+        Whether the server says that nothing follows.
+    """
+    token = ended = done = False
+    for event in events:
+        token = token or event.channel is not None
+        ended = ended or event.finish_reason is not None
+        done = done or event.done
+    if ended or done:
         deadline.limit(None)
-    elif any(event.channel is not None for event in events):
+    elif token:
         deadline.limit(gap_timeout, at)
+    return done
 
 
 def _interrupted(deadline: Deadline) -> tuple[Ending, str]:

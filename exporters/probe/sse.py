@@ -4,17 +4,16 @@ Lines are split on bytes: `str.splitlines` would also split on U+2028, which JSO
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from exporters.probe.failures import StreamFormatError
 
 LONGEST_EVENT = 1 << 20
-_LINE_END = re.compile(rb"[\r\n]")
+_LINE_END = re.compile(rb"\r\n?|\n")
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSentEvent:
+class ServerSentEvent(NamedTuple):
     """One event: its type ("" when unnamed) and its data, as UTF-8 bytes."""
 
     type: str
@@ -31,7 +30,6 @@ class SseSplitter:
     def __init__(self, longest: int = LONGEST_EVENT) -> None:
         self._longest = longest
         self._rest = bytearray()  # a line whose end has not come yet
-        self._searched = 0  # how much of it holds no line end, so that a long line is not searched again and again
         self._first_line = True
         self._after_cr = False
         self._type = ""
@@ -44,30 +42,20 @@ class SseSplitter:
         Raises:
             StreamFormatError: If a line or an event is longer than allowed.
         """
-        rest = self._rest
-        rest += data
-        events = []
-        start = 0
-        while True:
-            # A CR ends a line at once; the LF that may follow it, perhaps in the next read, is part of that end.
-            if self._after_cr and start < len(rest):
-                start += rest[start] == 0x0A
-                self._after_cr = False
-            found = _LINE_END.search(rest, max(start, self._searched))
-            if found is None:
-                break
-            line = bytes(rest[start : found.start()])
-            self._after_cr = rest[found.start()] == 0x0D
-            start = found.end()
-            self._searched = start
-            event = self._line(line)
-            if event is not None:
-                events.append(event)
-        del rest[:start]
-        self._searched = len(rest)
-        if len(rest) > self._longest:
+        if data and self._after_cr:
+            # That CR has ended its line already; the LF behind it is part of that end.
+            self._after_cr = False
+            data = data.removeprefix(b"\n")
+        # Nearly every server ends lines with LF alone, which needs no expression.
+        first, *lines = _LINE_END.split(data) if b"\r" in data else data.split(b"\n")
+        self._rest += first
+        if lines:
+            whole, self._rest = bytes(self._rest), bytearray(lines.pop())
+            lines.insert(0, whole)
+        if len(self._rest) > self._longest:
             raise StreamFormatError(f"a line is longer than {self._longest} bytes")
-        return events
+        self._after_cr |= data.endswith(b"\r")
+        return [event for line in lines if (event := self._line(line)) is not None]
 
     def flush(self) -> list[ServerSentEvent]:
         """Return the event that the end of the stream left without its closing blank line, if its line is whole.
@@ -102,6 +90,9 @@ class SseSplitter:
         return None
 
     def _dispatch(self) -> ServerSentEvent | None:
-        event = ServerSentEvent(self._type, b"\n".join(self._data)) if self._data else None
+        if not self._data:
+            self._type = ""
+            return None
+        event = ServerSentEvent(self._type, b"\n".join(self._data))
         self._type, self._data, self._data_size = "", [], 0
         return event

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from exporters.probe.protocols.base import StreamEvent
 
@@ -31,8 +31,7 @@ class Ending(Enum):
     TOO_LARGE = "the answer was larger than allowed"
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """An event and when the read that completed it returned; events of one read share the stamp."""
 
     at: float

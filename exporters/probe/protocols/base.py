@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 Channel = Literal["content", "reasoning", "tool", "refusal"]
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
@@ -15,8 +15,7 @@ LARGEST_NUMBER = 1 << 63
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Token counts that the server sent; None where it sent none."""
 
     prompt_tokens: int | None
@@ -38,8 +37,7 @@ class Question:
     stream: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class StreamEvent:
+class StreamEvent(NamedTuple):
     """What one event of a stream says; a server may say several things in one.
 
     Attributes:

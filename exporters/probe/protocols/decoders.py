@@ -5,7 +5,6 @@ Each takes a function that reads one JSON object, so that a protocol is its requ
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TypeVar
 
 from exporters.probe.failures import StreamFormatError
@@ -38,7 +37,8 @@ class SseDecoder:
         if event.data.strip() == b"[DONE]":
             return StreamEvent(done=True)
         try:
-            value = json.loads(event.data)
+            # `json` would look for UTF-16 first, which an event stream never is.
+            value = json.loads(event.data.decode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError):
             if event.type == "error":
                 return StreamEvent(error="")
@@ -129,7 +129,7 @@ def _object(value: object, read: Read, what: str) -> StreamEvent:
         error = value.get("error")
         return StreamEvent(error=error_identifier(error if isinstance(error, dict) else value))
     found = read(value)
-    return replace(found, model=label(_model(value)), fingerprint=label(value.get("system_fingerprint")))
+    return found._replace(model=label(_model(value)), fingerprint=label(value.get("system_fingerprint")))
 
 
 def _model(value: Json) -> object:

@@ -3,8 +3,6 @@
 https://huggingface.github.io/text-generation-inference/
 """
 
-from dataclasses import replace
-
 from exporters.probe.protocols.base import NO_HEADERS, Channel, Decoder, Question, StreamEvent, Usage, count, identifier
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
 
@@ -41,13 +39,13 @@ def _read_event(data: Json) -> StreamEvent:
         text = _text(token.get("text"))
     if isinstance(data.get("generated_text"), str):
         # It comes with the last token, and holds again what was streamed.
-        return replace(_end(data), channel=_channel(text), text=text)
+        return _end(data)._replace(channel=_channel(text), text=text)
     return StreamEvent(_channel(text), text)
 
 
 def _read_document(data: Json) -> StreamEvent:
     text = _text(data.get("generated_text"))
-    return replace(_end(data), channel=_channel(text), text=text)
+    return _end(data)._replace(channel=_channel(text), text=text)
 
 
 def _end(data: Json) -> StreamEvent:
