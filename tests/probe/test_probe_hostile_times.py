@@ -68,12 +68,14 @@ class Lockstep:
 
     def _seen(self, total: int, peer: Peer) -> bool:
         give_up = time.monotonic() + PATIENCE
+        gone = False
         with self._changed:
             while sum(length for _, length in self.seen) < total:
-                self._changed.wait(0.05)
-                # What can be read of a probe that waits is that it has gone.
-                if time.monotonic() > give_up or select.select([peer.sock], [], [], 0)[0]:
+                if gone or time.monotonic() > give_up:
                     return False
+                # What can be read of a probe that waits is that it has gone, perhaps after it has seen all.
+                gone = bool(select.select([peer.sock], [], [], 0)[0])
+                self._changed.wait(0.05)
         return True
 
     def check(self) -> None:
