@@ -7,10 +7,9 @@ from prometheus.promql import aggregate, increase, rate
 
 COMPARED = ("ttft", "tpot")
 WINDOW = "[1d] offset 1h"
-# An hour of samples, at the usual 15 s, the GPUs' 30 s and the medians' minute; with fewer there is no "usual".
+# An hour of samples, at the usual 15 s, and at the minute of medians and of throttling; with fewer there is no "usual".
 FEWEST_SAMPLES = 240
-FEWEST_GPU_SAMPLES = 120
-FEWEST_MEDIANS = 60
+FEWEST_MINUTES = 60
 MEDIANS_INTERVAL = "1m"
 # Reading a day of samples costs; the answer changes slowly. Well under the five minutes after which it would be stale.
 INTERVAL = "2m"
@@ -22,8 +21,8 @@ def groups() -> list[Group]:
     baselines: list[Rule] = []
     for latency in COMPARED:
         baselines.append(_usual(0.5, names.quantile(latency, "p99"), FEWEST_SAMPLES))
-        baselines.append(_usual(0.5, names.probe_median(latency), FEWEST_MEDIANS))
-    baselines.append(_usual(0.95, names.GPU_THROTTLED, FEWEST_GPU_SAMPLES))
+        baselines.append(_usual(0.5, names.probe_median(latency), FEWEST_MINUTES))
+    baselines.append(_usual(0.95, names.GPU_THROTTLED, FEWEST_MINUTES))
     return [group("llm-probe-medians", medians, MEDIANS_INTERVAL), group("baselines", baselines, INTERVAL)]
 
 

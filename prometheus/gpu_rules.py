@@ -5,36 +5,36 @@ from exporters.probe import metrics as probe
 from prometheus import gpu_exporters as others
 from prometheus import vocabulary as names
 from prometheus.groups import Group, Rule, group, record
-from prometheus.promql import aggregate, configured, indent, rate, selector
+from prometheus.promql import aggregate, block, configured, indent, rate, selector
 
 CARD = others.CARD
 PLACE = ("node", "gpu")
-# Some thirty series of each GPU are read, which is most of what a fleet's rules cost, and no page rests on them.
+# Some thirty series of each GPU are read, which is most of what a fleet's rules cost, and no page rests on them. What
+# is a share of five minutes, or a count that an hour is looked through for, needs no more than one look a minute.
 INTERVAL = "30s"
+COUNTED_INTERVAL = "1m"
 
 
 def groups() -> list[Group]:
-    """Return the group of the GPUs and of the targets that they serve."""
+    """Return the group of what holds on GPUs now, and the group of what their counters say."""
     used = f"{gpu.MEMORY_USED} / ({gpu.MEMORY_TOTAL} > 0)"
-    rules = [
+    now = [
         record(names.GPU_UTILIZATION, _first(aggregate("max", CARD, str(gpu.UTILIZATION)), others.utilization())),
         record(names.GPU_MEMORY_USED, _first(aggregate("max", CARD, used), others.memory_used())),
         record(names.GPU_TEMPERATURE, _first(aggregate("max", CARD, str(gpu.TEMPERATURE)), others.temperature())),
         record(names.GPU_POWER, _first(aggregate("max", CARD, str(gpu.POWER_USAGE)), others.power())),
-        # Almost all of a fleet's XID counters are 0, and a look back over an hour need not read those.
-        record(names.GPU_XID_ERRORS, aggregate("max", (*CARD, "xid", "source"), f"{gpu.XID_ERRORS} > 0")),
-        *_throttling(),
     ]
-    return [group("gpu", rules, INTERVAL)]
+    # Almost all of a fleet's XID counters are 0, and a look back over an hour need not read those.
+    xids = record(names.GPU_XID_ERRORS, aggregate("max", (*CARD, "xid", "source"), f"{gpu.XID_ERRORS} > 0"))
+    return [group("gpu", now, INTERVAL), group("gpu-counted", [xids, *_throttling()], COUNTED_INTERVAL)]
 
 
 def _throttling() -> list[Rule]:
-    driver, sampler = (
-        aggregate("max", (*CARD, "reason"), rate(counter, reason="!=gpu_idle"))
-        for counter in (gpu.CLOCKS_EVENT_SECONDS, gpu.CLOCKS_EVENT_SAMPLED_SECONDS)
-    )
+    counters = (gpu.CLOCKS_EVENT_SECONDS, gpu.CLOCKS_EVENT_SAMPLED_SECONDS)
+    driver, sampler = (rate(counter, reason="!=gpu_idle") for counter in counters)
     # The driver's counter or, for a reason that it does not count on this GPU, the sampler's; never their sum.
-    own = f"(\n{indent(driver)}\n  or\n{indent(sampler)}\n)"
+    each = (*CARD, "reason")
+    own = aggregate("max", each, f"{driver}\nor on ({', '.join(each)})\n{sampler}")
     harmful = selector(names.GPU_THROTTLE_BY_REASON, reason="=~" + "|".join(gpu.HARMFUL_REASONS))
     serves = configured(probe.TARGET_GPU_INFO, ("target", *PLACE))
     per_card = aggregate("max", PLACE, names.GPU_THROTTLED)
@@ -51,5 +51,9 @@ def _throttling() -> list[Rule]:
 
 
 def _first(ours: str, theirs: list[str]) -> str:
-    """Return ours and, for each uuid that it lacks, the next that has it: a GPU that two exporters see counts once."""
-    return "\nor on (uuid)\n".join([ours, *theirs])
+    """Return ours and, for each uuid that it lacks, the next that has it: a GPU that two exporters see counts once.
+
+    Grouped from the right, so that ours, which a fleet has many of, are matched once.
+    """
+    first, *rest = theirs
+    return f"{ours}\nor on (uuid)\n" + (block(_first(first, rest)) if rest else first)
