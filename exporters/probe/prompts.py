@@ -24,4 +24,12 @@ def question_of(scenario: Scenario, case: Case) -> Question:
     if scenario.cold:
         # Engines cache whole blocks of a prefix, so one different token in the first block leaves nothing to reuse.
         messages[0]["content"] = f"[{secrets.token_hex(16)}] {messages[0]['content']}"
-    return Question(tuple(messages), scenario.max_tokens, scenario.stream)
+    schema = case.checks.schema_of_answer if case.checks is not None else None
+    return Question(
+        tuple(messages),
+        scenario.max_tokens,
+        scenario.stream,
+        tools=tuple(tool.declared for tool in scenario.tools or ()),
+        json_form=scenario.response_format,
+        json_schema=schema.document if schema is not None else None,
+    )

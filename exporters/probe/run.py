@@ -10,7 +10,7 @@ from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError
 from exporters.probe.lag import MONITOR, tainted
 from exporters.probe.prompts import case_of
-from exporters.probe.timeline import Answer, Figures, TokenSource, figures, text_of
+from exporters.probe.timeline import Answer, Figures, TokenSource, calls_in, figures, text_of
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Scenario, Target
 from inferwatch.config.scenario import Case
@@ -112,9 +112,9 @@ def run_probe(
             answer = ask(target, scenario, case, model, recorder, refused)
             if transcript is not None:
                 transcript.answers.append(answer)
-            found = figures(answer, scenario.finish_reasons, scenario.min_output_tokens)
+            found = figures(answer, scenario.ends, scenario.min_output_tokens)
             judged = found.outcome == "success" and case.checks is not None
-            found = _checked(found, answer, case)
+            found = _checked(found, answer, scenario, case)
             passed = found.outcome == "success" if judged else None
             found = _tainted(found, answer)
         except ProbeError as error:
@@ -146,11 +146,13 @@ def run_probe(
     )
 
 
-def _checked(found: Figures, answer: Answer, case: Case) -> Figures:
+def _checked(found: Figures, answer: Answer, scenario: Scenario, case: Case) -> Figures:
     """Return the figures, with the outcome `check_failed` if the answer is whole and yet not what it must be."""
     if found.outcome != "success" or case.checks is None:
         return found
-    wrong = failed_check(text_of(answer), case.checks)
+    call = case.checks.tool_call
+    wanted = scenario.schema_of_call(call) if call is not None else None
+    wrong = failed_check(text_of(answer), case.checks, calls_in(answer), wanted)
     return found if wrong is None else replace(found, outcome="check_failed", detail=wrong)
 
 

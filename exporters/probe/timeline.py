@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from exporters.probe.protocols.base import StreamEvent
+from exporters.probe.protocols.calls import Call, calls_of
 
 TokenSource = Literal["usage", "chunks"]
 
@@ -85,6 +86,11 @@ def text_of(answer: Answer) -> str:
     """
     text = "".join(arrival.event.text for arrival in answer.arrivals if arrival.event.channel == "content")
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def calls_in(answer: Answer) -> list[Call]:
+    """Return the calls of tools in an answer."""
+    return calls_of(piece for arrival in answer.arrivals for piece in arrival.event.calls)
 
 
 def figures(answer: Answer, finish_reasons: Sequence[str], min_output_tokens: int = 2) -> Figures:

@@ -19,6 +19,13 @@ Language = Literal[
 Count = Annotated[int, Field(gt=0, le=1_000_000)]
 
 
+class CalledTool(Strict):
+    """The tool that an answer must call, and what its arguments must be."""
+
+    name: Text
+    arguments: InlineSchema | None = None
+
+
 class Checks(Strict):
     """What an answer must be; each rule is optional."""
 
@@ -28,6 +35,7 @@ class Checks(Strict):
     json_value: bool = False
     json_schema: InlineSchema | None = None
     json_schema_file: SchemaFile | None = None
+    tool_call: CalledTool | None = None
     min_characters: Count | None = None
     max_characters: Count | None = None
     language: Language | None = None
@@ -45,3 +53,8 @@ class Checks(Strict):
     def schema_of_answer(self) -> Schema | None:
         """The schema that the whole answer must keep to, wherever it is written."""
         return self.json_schema or self.json_schema_file
+
+    @property
+    def wants_text(self) -> bool:
+        """Whether a rule is about the text of the answer, beyond what it must never hold."""
+        return bool(self.model_fields_set - {"tool_call", "special_tokens"})

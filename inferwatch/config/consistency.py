@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 OWN_GPU_EXPORTER = "gpu-exporter:9810"
 OWN_NODE = "local"
+# Which APIs can declare tools, and ask for JSON.
+WITH_TOOLS = ("openai-chat", "openai-responses", "ollama", "anthropic")
+WITH_FORMAT = ("openai-chat", "openai-responses", "ollama")
 
 
 def findings(config: "Config") -> Iterator[Finding]:
@@ -18,6 +21,7 @@ def findings(config: "Config") -> Iterator[Finding]:
     yield from _target_names(config)
     yield from _metrics(config)
     yield from _scenarios(config)
+    yield from _apis(config)
     yield from _budgets(config)
     yield from _gpu_exporters(config)
 
@@ -75,6 +79,21 @@ def _scenarios(config: "Config") -> Iterator[Finding]:
                 yield place, f"there is no scenario {name!r}; define it under scenarios:, or write one of {known}"
         for place, name, _ in _repeated(places):
             yield place, f"the scenario {name!r} is listed twice; keep one"
+
+
+def _apis(config: "Config") -> Iterator[Finding]:
+    """Yield each scenario that its target's API cannot ask."""
+    for index, target in enumerate(config.targets):
+        for place, name in enumerate(target.scenarios or config.defaults.scenarios):
+            scenario = config.all_scenarios.get(name)
+            where: Path = ("targets", index, "scenarios", place) if target.scenarios else ("targets", index, "api")
+            if scenario is None:
+                continue
+            if scenario.tools and target.api not in WITH_TOOLS:
+                yield where, f"{target.api} has no tools, which {name!r} needs; those that do: {', '.join(WITH_TOOLS)}"
+            if scenario.response_format and target.api not in WITH_FORMAT:
+                apis = ", ".join(WITH_FORMAT)
+                yield where, f"{target.api} has no response format, which {name!r} needs; those that do: {apis}"
 
 
 def _budgets(config: "Config") -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from inferwatch.config.quantities import between
 
 _NAME = re.compile(r"[a-z0-9-]{1,63}")
+_TOOL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)*\.?")
@@ -33,6 +34,13 @@ def _name(value: str) -> str:
         raise ValueError(
             f"{_shown(value)} is not a name; use lower-case letters, digits and hyphens (at most 63), such as chat-prod"
         )
+    return value
+
+
+def tool_name(value: str) -> str:
+    """Return a tool's name that every API takes; raises ValueError."""
+    if not _TOOL.fullmatch(value):
+        raise ValueError(f"{_shown(value)} is not a tool's name; use letters, digits, _ and - (at most 64)")
     return value
 
 

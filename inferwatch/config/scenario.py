@@ -1,17 +1,37 @@
 """What a scenario may say: what is asked, within which limits, and what counts as a success."""
 
-from typing import Literal
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from inferwatch.config.checks import Checks
-from inferwatch.config.fields import Interval, Text, Timeout
+from inferwatch.config.checks import CalledTool, Checks
+from inferwatch.config.fields import Interval, Text, Timeout, tool_name
 from inferwatch.config.files import TextFile
+from inferwatch.config.schema import InlineSchema, Schema
 from inferwatch.config.synthetic import synthetic_prompt
-from inferwatch.strict_yaml import Finding, FindingsError, Strict
+from inferwatch.strict_yaml import Finding, FindingsError, Path, Strict
 
 # Below it there is no time per token.
 DEFAULT_MIN_OUTPUT_TOKENS = 2
+
+
+JsonForm = Literal["json_object", "json_schema"]
+
+
+class Tool(Strict):
+    """A function that the model may call; it is never run."""
+
+    name: Annotated[str, AfterValidator(tool_name)]
+    description: Text | None = None
+    parameters: InlineSchema = Schema('{"type": "object", "properties": {}}')
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """The tool as APIs want it declared."""
+        described = {"description": self.description} if self.description is not None else {}
+        return {"name": self.name, **described, "parameters": self.parameters.document}
 
 
 class Message(Strict):
@@ -36,6 +56,8 @@ class Scenario(Strict):
     messages: list[Message] | None = Field(default=None, min_length=1)
     synthetic_words: int | None = Field(default=None, gt=0, le=1_000_000)
     cases: list[Case] | None = Field(default=None, min_length=1)
+    tools: list[Tool] | None = Field(default=None, min_length=1)
+    response_format: JsonForm | None = None
     cold: bool = False
     max_tokens: int = Field(gt=0, le=32_768)
     min_output_tokens: int = Field(default=DEFAULT_MIN_OUTPUT_TOKENS, gt=1, le=32_768)
@@ -58,9 +80,45 @@ class Scenario(Strict):
         # The default is none that a file with max_tokens: 1 would have to correct.
         if self.min_output_tokens > max(self.max_tokens, DEFAULT_MIN_OUTPUT_TOKENS):
             found.append((("min_output_tokens",), f"an answer has at most max_tokens ({self.max_tokens}); write less"))
+        found += self._of_tools()
+        found += self._of_form()
         if self.cases is not None and self.checks is not None:
             found.append((("checks",), "with cases: each case has checks of its own; write them there"))
         return FindingsError.raised(found, self)
+
+    def _of_tools(self) -> Iterator[Finding]:
+        """Yield what contradicts itself about tools."""
+        names = [tool.name for tool in self.tools or ()]
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                yield ("tools", place, "name"), f"tools[{names.index(name)}] is called {name!r} already"
+        for path, checks in self._all_checks():
+            if checks.tool_call is not None and checks.tool_call.name not in names:
+                known = f"write one of {', '.join(names)}" if names else "this needs tools: with one of that name"
+                yield (*path, "tool_call", "name"), f"there is no tool {checks.tool_call.name!r}; {known}"
+
+    def _of_form(self) -> Iterator[Finding]:
+        """Yield what contradicts itself about the form of the answer."""
+        if self.response_format == "json_schema":
+            for path, checks in self._all_checks() or [(("response_format",), Checks())]:
+                if checks.schema_of_answer is None:
+                    yield path, "response_format: json_schema needs checks: with json_schema or json_schema_file"
+
+    def _all_checks(self) -> list[tuple[Path, Checks]]:
+        if self.cases is not None:
+            return [(("cases", place, "checks"), case.checks or Checks()) for place, case in enumerate(self.cases)]
+        return [(("checks",), self.checks)] if self.checks is not None else []
+
+    @property
+    def ends(self) -> list[str]:
+        """Ends of an answer that count as success: what the file says, else with tools a call too."""
+        if self.tools is None or "finish_reasons" in self.model_fields_set:
+            return self.finish_reasons
+        return [*self.finish_reasons, "tool_calls"]
+
+    def schema_of_call(self, call: CalledTool) -> Schema | None:
+        """Return what the arguments of a call must be: what the check says, else the tool's parameters."""
+        return call.arguments or next((tool.parameters for tool in self.tools or () if tool.name == call.name), None)
 
     def asked(self) -> dict[str, object]:
         """Return what is asked and what counts as a success: all but when, and for how long."""
@@ -68,8 +126,9 @@ class Scenario(Strict):
 
     @property
     def prompt_characters(self) -> int:
-        """The length of what is asked; of several, the longest."""
-        return max(sum(len(message.content) for message in self.messages_of(case)) for case in self.all_cases)
+        """The length of what is asked, with the tools; of several, the longest."""
+        tools = sum(len(json.dumps(tool.declared)) for tool in self.tools or ())
+        return tools + max(sum(len(message.content) for message in self.messages_of(case)) for case in self.all_cases)
 
     def messages_of(self, case: Case) -> list[Message]:
         """Return the conversation that asks a case."""

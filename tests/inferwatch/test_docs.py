@@ -126,6 +126,8 @@ SECTIONS = {
     "Cost": "cost",
     "ProbeBudget": "probe_budget",
     "Scenario": "scenarios",
+    "Tool": "tools",
+    "CalledTool": "tool_call",
     "Case": "cases",
     "Message": "messages",
     "Checks": "checks",

@@ -2,21 +2,37 @@
 
 import json
 import re
+from collections.abc import Sequence
 
 from exporters.probe.checks.language import LEAST_WORDS, language_of
 from exporters.probe.checks.repetition import most_repeats
 from exporters.probe.checks.script import share_of_script
 from exporters.probe.checks.special_tokens import holds_special_token
+from exporters.probe.checks.tool_call import failed_call
+from exporters.probe.protocols.calls import Call
 from inferwatch.config.checks import Checks, Language
 from inferwatch.config.pattern import pattern
+from inferwatch.config.schema import Schema
 
 # Names and loan words of other scripts are common in a right answer.
 SCRIPT_SHARE = 0.9
 _NUMBER = re.compile(r"[-\u2212]?\d+(?:,\d{3})*(?:\.\d+)?")
 
 
-def failed_check(text: str, checks: Checks) -> str | None:
-    """Return what is wrong with an answer's text in a few words, without any of it; None if it passes every check."""
+def failed_check(text: str, checks: Checks, calls: Sequence[Call] = (), wanted: Schema | None = None) -> str | None:
+    """Return what is wrong with an answer in a few words, without any of it; None if it passes every check.
+
+    Args:
+        text: What the user sees.
+        checks: The rules.
+        calls: The calls of tools in it.
+        wanted: What the arguments of the call must be that `checks` ask for.
+    """
+    if checks.tool_call is not None:
+        if wrong := failed_call(calls, checks.tool_call.name, wanted):
+            return f"tool_call: {wrong}"
+        if not checks.wants_text and not text:
+            return None
     if not text:
         return "the answer holds no text"
     if checks.text is not None and checks.text.casefold() not in text.casefold():

@@ -6,7 +6,8 @@ https://docs.anthropic.com/en/api/messages-streaming
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from exporters.probe.protocols.base import Channel, Decoder, Question, StreamEvent, Usage, count, identifier
+from exporters.probe.protocols.base import CallPiece, Channel, Decoder, Question, StreamEvent, Usage, count, identifier
+from exporters.probe.protocols.calls import call_piece
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
 
 # A signature_delta carries no token: it signs the thinking before it.
@@ -45,6 +46,7 @@ class Anthropic:
         return {
             "model": model,
             **({"system": system} if system else {}),
+            **({"tools": [_tool(tool) for tool in question.tools]} if question.tools else {}),
             "messages": [dict(message) for message in question.messages if message["role"] != "system"],
             "max_tokens": question.max_tokens,
             "temperature": 0,
@@ -64,9 +66,12 @@ def _read_event(data: Json) -> StreamEvent:
         # Its output_tokens are a first guess; the count comes with the end.
         return StreamEvent(usage=Usage(_prompt_tokens(usage), None))
     if kind == "content_block_start":
-        return StreamEvent(*_tokens(data.get("content_block"), _BLOCKS))
+        block = data.get("content_block")
+        # Its input comes in deltas.
+        return StreamEvent(*_tokens(block, _BLOCKS), calls=_calls(block, data.get("index"), whole=False))
     if kind == "content_block_delta":
-        return StreamEvent(*_tokens(data.get("delta"), _DELTAS))
+        delta = data.get("delta")
+        return StreamEvent(*_tokens(delta, _DELTAS), calls=_arguments(delta, data.get("index")))
     if kind == "message_delta":
         delta = data.get("delta")
         reason = delta.get("stop_reason") if isinstance(delta, dict) else None
@@ -81,7 +86,30 @@ def _read_document(data: Json) -> StreamEvent:
     content = [text for channel, text in found if channel == "content"]
     channel: Channel | None = "content" if content else next((channel for channel, _ in found if channel), None)
     text = "".join(content or (text for _, text in found))
-    return StreamEvent(channel, text, _finish_reason(data.get("stop_reason")), _usage(data.get("usage")))
+    called = [_calls(block, None, whole=True) for block in blocks] if isinstance(blocks, list) else []
+    return StreamEvent(
+        channel,
+        text,
+        _finish_reason(data.get("stop_reason")),
+        _usage(data.get("usage")),
+        calls=tuple(piece for pieces in called for piece in pieces),
+    )
+
+
+def _tool(tool: Mapping[str, object]) -> Json:
+    return {("input_schema" if key == "parameters" else key): value for key, value in tool.items()}
+
+
+def _calls(block: object, place: object, whole: bool) -> tuple[CallPiece, ...]:
+    if not isinstance(block, dict) or block.get("type") != "tool_use":
+        return ()
+    return (call_piece(place, block.get("name"), block.get("input") if whole else ""),)
+
+
+def _arguments(delta: object, place: object) -> tuple[CallPiece, ...]:
+    if not isinstance(delta, dict) or delta.get("type") != "input_json_delta":
+        return ()
+    return (call_piece(place, "", delta.get("partial_json")),)
 
 
 def _tokens(part: object, fields: dict[object, tuple[str, Channel]]) -> tuple[Channel | None, str]:

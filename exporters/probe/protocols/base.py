@@ -30,11 +30,25 @@ class Question:
         messages: Each with `role` (system, user or assistant) and `content`; the last is the user's.
         max_tokens: The limit that the server is asked to keep.
         stream: Whether the answer is to come token by token.
+        tools: What the model may call, each with `name`, `description` and `parameters`, a JSON Schema.
+        json_form: Whether the answer must be JSON: any object, or one of `json_schema`; None leaves it free.
+        json_schema: The schema that the server is asked to keep to.
     """
 
     messages: tuple[Mapping[str, str], ...]
     max_tokens: int
     stream: bool = True
+    tools: tuple[Mapping[str, object], ...] = ()
+    json_form: Literal["json_object", "json_schema"] | None = None
+    json_schema: Mapping[str, object] | None = None
+
+
+class CallPiece(NamedTuple):
+    """A piece of a call of a tool; pieces of one call share the place, and None is a whole call of its own."""
+
+    place: int | str | None
+    name: str
+    arguments: str
 
 
 class StreamEvent(NamedTuple):
@@ -50,6 +64,7 @@ class StreamEvent(NamedTuple):
         server_seconds: How long the server says that it took, by metrics.SERVER_PHASES.
         model: What the server calls the model that answers.
         fingerprint: What names its build or settings, OpenAI's system_fingerprint.
+        calls: What it says of calls of tools.
     """
 
     channel: Channel | None = None
@@ -61,6 +76,7 @@ class StreamEvent(NamedTuple):
     server_seconds: Mapping[str, float] | None = None
     model: str | None = None
     fingerprint: str | None = None
+    calls: tuple[CallPiece, ...] = ()
 
 
 class Decoder(Protocol):

@@ -3,9 +3,21 @@
 https://github.com/ollama/ollama/blob/main/docs/api.md
 """
 
-from exporters.probe.protocols.base import NO_HEADERS, Channel, Decoder, Question, StreamEvent, Usage, count, identifier
+from exporters.probe.protocols.base import (
+    NO_HEADERS,
+    CallPiece,
+    Channel,
+    Decoder,
+    Question,
+    StreamEvent,
+    Usage,
+    count,
+    identifier,
+)
 from exporters.probe.protocols.base import nanoseconds as seconds_of
+from exporters.probe.protocols.calls import function_pieces
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, LinesDecoder
+from exporters.probe.protocols.shapes import functions
 
 _TEXT_FIELDS: tuple[tuple[str, Channel], ...] = (("content", "content"), ("thinking", "reasoning"))
 _DURATIONS = {"load": "load_duration", "prefill": "prompt_eval_duration", "decode": "eval_duration"}
@@ -25,6 +37,8 @@ class Ollama:
             "model": model,
             "messages": [dict(message) for message in question.messages],
             "stream": question.stream,
+            **functions(question),
+            **_format(question),
             "options": {"num_predict": question.max_tokens, "temperature": 0},
         }
 
@@ -34,9 +48,12 @@ class Ollama:
 
 
 def _read(data: Json) -> StreamEvent:
-    channel, text = _tokens(data.get("message"))
+    message = data.get("message")
+    channel, text = _tokens(message)
+    # Each is whole; its index is none, or the same for all of them.
+    whole = (piece._replace(place=None) for piece in _calls(message))
     if data.get("done") is not True:
-        return StreamEvent(channel, text)
+        return StreamEvent(channel, text, calls=tuple(whole))
     # Before 0.3 the last line gave no reason; that it is the last was said all the same.
     reason = data.get("done_reason")
     return StreamEvent(
@@ -47,7 +64,18 @@ def _read(data: Json) -> StreamEvent:
         usage=Usage(count(data.get("prompt_eval_count")), count(data.get("eval_count"))),
         done=True,
         server_seconds=_durations(data),
+        calls=tuple(whole),
     )
+
+
+def _format(question: Question) -> Json:
+    if question.json_form is None:
+        return {}
+    return {"format": "json" if question.json_form == "json_object" else dict(question.json_schema or {})}
+
+
+def _calls(message: object) -> tuple[CallPiece, ...]:
+    return function_pieces(message.get("tool_calls")) if isinstance(message, dict) else ()
 
 
 def _tokens(message: object) -> tuple[Channel | None, str]:

@@ -3,7 +3,16 @@
 from collections.abc import Callable
 
 from exporters.probe.failures import StreamFormatError
-from exporters.probe.protocols.base import Channel, Question, StreamEvent, Usage, count, identifier, milliseconds
+from exporters.probe.protocols.base import (
+    CallPiece,
+    Channel,
+    Question,
+    StreamEvent,
+    Usage,
+    count,
+    identifier,
+    milliseconds,
+)
 from exporters.probe.protocols.decoders import Json
 
 Tokens = tuple[Channel | None, str]
@@ -19,8 +28,20 @@ def options(question: Question) -> dict[str, object]:
     return wanted
 
 
-def read(data: Json, tokens: Callable[[Json], Tokens]) -> StreamEvent:
-    """Return what an event or a whole answer says; `tokens` finds the channel and text in a choice.
+def no_calls(_: Json) -> tuple[CallPiece, ...]:
+    """Find no call of a tool."""
+    return ()
+
+
+def read(
+    data: Json, tokens: Callable[[Json], Tokens], calls: Callable[[Json], tuple[CallPiece, ...]] = no_calls
+) -> StreamEvent:
+    """Return what an event or a whole answer says.
+
+    Args:
+        data: Its JSON.
+        tokens: Finds the channel and text in a choice.
+        calls: Finds the calls of tools in a choice.
 
     Raises:
         StreamFormatError: If a choice is no object.
@@ -28,6 +49,7 @@ def read(data: Json, tokens: Callable[[Json], Tokens]) -> StreamEvent:
     channel: Channel | None = None
     text = ""
     finish_reason = None
+    called: tuple[CallPiece, ...] = ()
     choices = data.get("choices")
     # The list is empty in the usage event, and in Azure's first event.
     for choice in choices if isinstance(choices, list) else []:
@@ -35,11 +57,13 @@ def read(data: Json, tokens: Callable[[Json], Tokens]) -> StreamEvent:
             raise StreamFormatError("a choice is no JSON object")
         found, piece = tokens(choice)
         channel, text = channel or found, text + piece
+        called += calls(choice)
         # Some servers send "" until the answer ends.
         if reason := choice.get("finish_reason"):
             finish_reason = identifier(reason) or "other"
     server_seconds = timings(data.get("timings"))
-    return StreamEvent(channel, text, finish_reason, usage_of(data.get("usage")), server_seconds=server_seconds)
+    usage = usage_of(data.get("usage"))
+    return StreamEvent(channel, text, finish_reason, usage, server_seconds=server_seconds, calls=called)
 
 
 def usage_of(usage: object) -> Usage | None:

@@ -1,8 +1,10 @@
 """OpenAI chat completions: `POST {url}/chat/completions`."""
 
-from exporters.probe.protocols.base import NO_HEADERS, Channel, Decoder, Question, StreamEvent
+from exporters.probe.protocols.base import NO_HEADERS, CallPiece, Channel, Decoder, Question, StreamEvent
+from exporters.probe.protocols.calls import function_pieces
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
 from exporters.probe.protocols.openai import MODELS_PATH, STREAM_TYPES, Tokens, options, read
+from exporters.probe.protocols.shapes import functions, named_schema
 
 # vLLM from 0.23 says `reasoning`, others `reasoning_content`; both are tokens that the user waits for.
 _TEXT_FIELDS: tuple[tuple[str, Channel], ...] = (
@@ -25,7 +27,13 @@ class OpenAiChat:
 
     def body(self, model: str, question: Question) -> dict[str, object]:
         """Return the request's JSON."""
-        return {"model": model, "messages": [dict(message) for message in question.messages], **options(question)}
+        return {
+            "model": model,
+            "messages": [dict(message) for message in question.messages],
+            **functions(question),
+            **_response_format(question),
+            **options(question),
+        }
 
     def decoder(self, stream: bool = True) -> Decoder:
         """Return a decoder for one answer."""
@@ -33,11 +41,24 @@ class OpenAiChat:
 
 
 def _read_chunk(data: Json) -> StreamEvent:
-    return read(data, lambda choice: _tokens(choice.get("delta")))
+    return read(data, lambda choice: _tokens(choice.get("delta")), lambda choice: _calls(choice.get("delta")))
 
 
 def _read_document(data: Json) -> StreamEvent:
-    return read(data, lambda choice: _tokens(choice.get("message")))
+    return read(data, lambda choice: _tokens(choice.get("message")), lambda choice: _calls(choice.get("message")))
+
+
+def _response_format(question: Question) -> Json:
+    wanted = named_schema(question)
+    if wanted is None:
+        return {}
+    if question.json_form == "json_schema":
+        wanted = {"type": wanted.pop("type"), "json_schema": wanted}
+    return {"response_format": wanted}
+
+
+def _calls(message: object) -> tuple[CallPiece, ...]:
+    return function_pieces(message.get("tool_calls")) if isinstance(message, dict) else ()
 
 
 def _tokens(message: object) -> Tokens:

@@ -14,8 +14,10 @@ from exporters.probe.protocols.base import (
     error_identifier,
     identifier,
 )
+from exporters.probe.protocols.calls import call_piece
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
 from exporters.probe.protocols.openai import MODELS_PATH, STREAM_TYPES, Tokens
+from exporters.probe.protocols.shapes import named_schema
 
 # Only deltas carry tokens: `response.created` and its like come at once, and each `.done` repeats what was streamed.
 _DELTAS: dict[str, Channel] = {
@@ -52,6 +54,8 @@ class OpenAiResponses:
             "max_output_tokens": question.max_tokens,
             "temperature": 0,
             "store": False,
+            **({"tools": [{"type": "function", **tool} for tool in question.tools]} if question.tools else {}),
+            **({"text": {"format": wanted}} if (wanted := named_schema(question)) else {}),
             "stream": question.stream,
         }
 
@@ -66,12 +70,19 @@ def _read_event(data: Json) -> StreamEvent:
         return StreamEvent()
     if kind in _DELTAS:
         text = data.get("delta")
-        return StreamEvent(_DELTAS[kind], text) if isinstance(text, str) and text else StreamEvent()
+        if not isinstance(text, str) or not text:
+            return StreamEvent()
+        channel = _DELTAS[kind]
+        return StreamEvent(
+            channel, text, calls=(call_piece(data.get("output_index"), "", text),) if channel == "tool" else ()
+        )
     if kind == "response.output_item.added":
         # The name of the function that is called is generated like its arguments.
         item = data.get("item")
         name = item.get("name") if isinstance(item, dict) else None
-        return StreamEvent("tool", name) if isinstance(name, str) and name else StreamEvent()
+        if not isinstance(name, str) or not name:
+            return StreamEvent()
+        return StreamEvent("tool", name, calls=(call_piece(data.get("output_index"), name, ""),))
     response = data.get("response")
     if kind not in _ENDS or not isinstance(response, dict):
         return StreamEvent()
@@ -90,7 +101,9 @@ def _read_response(data: Json) -> StreamEvent:
     content = [text for channel, text in found if channel == "content"]
     channel: Channel | None = "content" if content else next((channel for channel, _ in found), None)
     text = "".join(content or (text for _, text in found))
-    return StreamEvent(channel, text, _finish_reason(data, items), _usage(data.get("usage")))
+    called = [item for item in items if item.get("type") == "function_call"]
+    calls = tuple(call_piece(None, item.get("name"), item.get("arguments")) for item in called)
+    return StreamEvent(channel, text, _finish_reason(data, items), _usage(data.get("usage")), calls=calls)
 
 
 def _item(item: Json) -> list[Tokens]:
