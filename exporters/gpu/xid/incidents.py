@@ -103,6 +103,6 @@ def precreated(uuid: str, sources: dict[Source, bool]) -> list[Key]:
     for source in driver[:1]:
         keys += [Key(uuid, xid, source) for xid in catalogue.IMPORTANT]
     if sources.get("kmsg"):
-        numbers = catalogue.OFTEN_ONLY_IN_LOG if driver else catalogue.IMPORTANT
-        keys += [Key(uuid, xid, "kmsg") for xid in numbers]
+        numbers = {*catalogue.OFTEN_ONLY_IN_LOG, *(() if driver else catalogue.IMPORTANT)}
+        keys += [Key(uuid, xid, "kmsg") for xid in sorted(numbers)]
     return keys
