@@ -21,11 +21,11 @@ class Authority:
         authority._run("req", "-x509", *NEW_KEY, "-days", "2", "-subj", "/CN=ca", "-keyout", "ca.key", "-out", "ca.pem")
         return authority
 
-    def sign(self, name: str, alternative_name: str = "DNS:localhost,IP:127.0.0.1") -> None:
-        """Make `name.pem` and `name.key`, anew if they are there."""
+    def sign(self, name: str, alternative_name: str = "DNS:localhost,IP:127.0.0.1", days: int = 2) -> None:
+        """Make `name.pem` and `name.key`, anew if they are there; with days below 0 it has expired."""
         (self.folder / "extensions").write_text(f"subjectAltName={alternative_name}")
         self._run("req", "-new", *NEW_KEY, "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
-        signing = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "extensions"]
+        signing = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", str(days), "-extfile", "extensions"]
         self._run("x509", "-req", "-in", f"{name}.csr", *signing, "-out", f"{name}.pem")
 
     def encrypt(self, name: str) -> None:

@@ -86,6 +86,8 @@ class HostileServer:
         with sock:
             try:
                 sock.settimeout(30)
+                # Each piece is a segment of its own, and a reset takes none with it that was not sent yet.
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if self._tls is not None:
                     sock = self._tls.wrap_socket(sock, server_side=True)
                 peer = Peer(sock, self._stopping)
