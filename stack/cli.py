@@ -84,11 +84,14 @@ def probe(
     target: Annotated[str | None, typer.Argument(help="The name of a target; without one, all are probed.")] = None,
     config: Config = DEFAULT_CONFIG,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show event by event what was sent and answered, without secrets.")
+    ] = False,
 ) -> None:
     """Probe now and print phases, timing, tokens and verdict."""
     from stack.probe_now import probe_now
 
-    sys.exit(probe_now(config, target, as_json))
+    sys.exit(probe_now(config, target, as_json, debug))
 
 
 @app.command()

@@ -9,10 +9,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from exporters.probe.explain import explained
 from exporters.probe.failures import ProbeError
 from exporters.probe.metrics import PHASES
 from exporters.probe.models import served_models
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.quoted import Quoted
+from exporters.probe.run import ProbeResult, run_probe, unasked
+from exporters.probe.transcript import Transcript
 from exporters.probe.versions import own_version
 from inferwatch.config import Config, Scenario, Target, load_config
 from inferwatch.config.quantities import format_duration
@@ -33,8 +36,14 @@ PHASE_WORDS = {
 }
 
 
-def probe_now(config_file: Path, target_name: str | None, as_json: bool) -> int:
+def probe_now(config_file: Path, target_name: str | None, as_json: bool, debug: bool = False) -> int:
     """Probe a target, or every target, and print what was measured.
+
+    Args:
+        config_file: The file.
+        target_name: A target's name; None probes all.
+        as_json: Whether to print JSON instead of lines for a person.
+        debug: Whether to show event by event what was sent and answered; beside JSON on standard error.
 
     Returns:
         0 if every probe succeeded, 1 if one failed, 2 if the file or the target's name is not valid.
@@ -51,9 +60,13 @@ def probe_now(config_file: Path, target_name: str | None, as_json: bool) -> int:
         own = []
         for name, scenario in config.scenarios_of(target).items():
             with waiting.status(f"probing {target.name} / {name}") if waiting.is_terminal else nullcontext():
-                own.append(probe(target, name, scenario))
+                transcript = Transcript()
+                own.append(probe(target, name, scenario, transcript))
             if not as_json:
                 explain(console, target, own[-1])
+            if debug:
+                text = explained(own[-1], scenario, transcript, Quoted(target, transcript), quotes=True)
+                print(text, file=sys.stderr if as_json else sys.stdout)
         results += own
         # A server that answered nothing is not asked for more.
         answered = any(result.status_code is not None for result in own)
@@ -81,15 +94,15 @@ def _targets(config: Config, name: str | None) -> list[Target]:
     raise ConfigError([f"there is no target {name!r}; the configuration has: {known}"])
 
 
-def probe(target: Target, name: str, scenario: Scenario) -> ProbeResult:
+def probe(target: Target, name: str, scenario: Scenario, transcript: Transcript) -> ProbeResult:
     """Run one probe now, of the model that the file names or that the server lists first."""
     try:
         model = target.model or served_models(target, scenario.timeout or 60.0)[0]
     except ProbeError as error:
-        return ProbeResult(target.name, name, "", error.outcome, str(error), status_code=error.status_code)
+        return unasked(target, name, error)
     refused: set[str] = set()
     while True:
-        result = run_probe(target, name, scenario, model, refused)
+        result = run_probe(target, name, scenario, model, refused, transcript)
         if result.refused is None or result.refused in refused:
             return result
         # The exporter's next probe would do without it, so that is what is shown.

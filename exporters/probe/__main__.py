@@ -47,6 +47,10 @@ def _parser() -> argparse.ArgumentParser:
         "--probe.allow-any-target", dest="any_target_tokens", type=_tokens, metavar="TOKENS", default=0,
         help="let /probe probe any URL, for at most so many tokens a day; 0 allows the targets of the file alone",
     )  # fmt: skip
+    parser.add_argument(
+        "--debug", action="store_true",
+        help="let /probe?debug=1 quote prompts and answers, with secrets blotted out; without it nothing is quoted",
+    )  # fmt: skip
     return parser
 
 
@@ -61,7 +65,14 @@ def _run(options: argparse.Namespace) -> int:
     if options.check:
         return _check(options.config_file)
     web = WebConfigKeeper(options.web_config_file) if options.web_config_file is not None else None
-    exporter = ProbeExporter(options.config_file, options.state_dir, options.listen, web, options.any_target_tokens)
+    exporter = ProbeExporter(
+        options.config_file,
+        options.state_dir,
+        options.listen,
+        web,
+        any_target_tokens=options.any_target_tokens,
+        quotes=options.debug,
+    )
 
     def reload() -> None:
         exporter.keeper.reload()

@@ -12,7 +12,7 @@ from exporters.probe.budget import Amount, Budgets
 from exporters.probe.failures import ProbeError
 from exporters.probe.manners import Manners
 from exporters.probe.models import served_models
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.run import ProbeResult, run_probe, unasked
 from exporters.probe.spending import estimated_tokens, used
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Scenario, Target, parse_config
@@ -88,13 +88,5 @@ def _probe(target: Target, name: str, scenario: Scenario, transcript: Transcript
     try:
         model = target.model or served_models(target, scenario.timeout or 60.0)[0]
     except ProbeError as error:
-        return ProbeResult(
-            target.name,
-            name,
-            "",
-            error.outcome,
-            str(error),
-            status_code=error.status_code,
-            retry_after_seconds=error.retry_after,
-        )
+        return unasked(target, name, error)
     return run_probe(target, name, scenario, model, transcript=transcript)

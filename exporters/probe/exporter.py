@@ -51,6 +51,7 @@ class ProbeExporter:
         listen: ``host:port``.
         web: Who may ask, and how; None serves everyone over plain HTTP.
         any_target_tokens: How many tokens a day probes of URLs that are not configured may use; 0 refuses them.
+        quotes: Whether `/probe?debug=1` shows prompts and answers.
 
     Raises:
         InferwatchError: If the address cannot be listened on.
@@ -62,7 +63,9 @@ class ProbeExporter:
         state_folder: Path | None,
         listen: str,
         web: WebConfigKeeper | None = None,
+        *,
         any_target_tokens: int = 0,
+        quotes: bool = False,
     ) -> None:
         self._prober = Prober(state_folder=state_folder)
         self._meter = CostMeter()
@@ -73,7 +76,7 @@ class ProbeExporter:
         self._watched_at = time.monotonic()
         self.keeper = ConfigKeeper(config_file, state_folder, self._apply)
         self._any_target = AnyTarget(any_target_tokens, state_folder) if any_target_tokens else None
-        self._oneshots = OneShots(self._config, self._prober, self._any_target)
+        self._oneshots = OneShots(self._config, self._prober, self._any_target, quotes=quotes)
         registry = CollectorRegistry()
         prober = self._prober
         self._rendered = RenderedMetrics(prober.records, prober.intervals, prober.inflight, registry)

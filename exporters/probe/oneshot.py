@@ -14,6 +14,7 @@ from exporters.probe.explain import explained
 from exporters.probe.oneshot_metrics import OneShotCollector
 from exporters.probe.oneshot_request import SHORTEST_TIMEOUT, Question, Wanted, last, wanted_by
 from exporters.probe.prober import Prober
+from exporters.probe.quoted import Quoted
 from exporters.probe.run import ProbeResult
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Config
@@ -42,14 +43,21 @@ class OneShots:
         config: Returns the configuration in force.
         prober: Runs the probes of its targets, within their budgets.
         any_target: Runs those of other URLs; None refuses them.
+        quotes: Whether an explanation shows prompts and answers.
     """
 
     def __init__(
-        self, config: Callable[[], Config | None], prober: Prober, any_target: AnyTarget | None = None
+        self,
+        config: Callable[[], Config | None],
+        prober: Prober,
+        any_target: AnyTarget | None = None,
+        *,
+        quotes: bool = False,
     ) -> None:
         self._config = config
         self._prober = prober
         self._any_target = any_target
+        self._quotes = quotes
         self._lock = threading.Lock()
         self._running: dict[tuple[str, str], threading.Lock] = {}
         self._results: dict[tuple[str, str], _Ended] = {}
@@ -89,7 +97,8 @@ class OneShots:
         found = self._run(wanted, transcript)
         if isinstance(found, str):
             return _refused(found)
-        return Response(explained(found.result, wanted.scenario, transcript.answers))
+        quoted = Quoted(wanted.target, transcript)
+        return Response(explained(found.result, wanted.scenario, transcript, quoted, quotes=self._quotes))
 
     def _fresh(self, wanted: Wanted) -> _Ended | None:
         """Return a result that is younger than the interval: of another scrape, or of the schedule."""

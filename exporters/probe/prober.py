@@ -16,7 +16,7 @@ from exporters.probe.models import served_models
 from exporters.probe.record import Record
 from exporters.probe.refusals import Refusals
 from exporters.probe.responses import Responses
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.run import ProbeResult, run_probe, unasked
 from exporters.probe.spending import Spending
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Config, Scenario, Target
@@ -249,15 +249,7 @@ class Prober:
         try:
             model = self._model(plan)
         except ProbeError as error:
-            return ProbeResult(
-                plan.target.name,
-                plan.name,
-                "",
-                error.outcome,
-                str(error),
-                status_code=error.status_code,
-                retry_after_seconds=error.retry_after,
-            )
+            return unasked(plan.target, plan.name, error)
         refused = self.refusals.of(plan.target, model)
         result = run_probe(plan.target, plan.name, plan.scenario, model, refused, transcript=transcript)
         if result.outcome == "not_found" and plan.target.model is None:

@@ -10,6 +10,7 @@ from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError
 from exporters.probe.lag import MONITOR, tainted
 from exporters.probe.prompts import case_of
+from exporters.probe.redaction import Redaction
 from exporters.probe.timeline import Answer, Figures, TokenSource, calls_in, figures, text_of
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Scenario, Target
@@ -87,7 +88,31 @@ def run_probe(
         refused: Parameters that the server is known to refuse.
         transcript: Where all that is sent and answered is noted, for a person who asks to see it.
     """
+    return _without_secrets(_run(target, scenario_name, scenario, model, refused, transcript), target)
 
+
+def unasked(target: Target, scenario_name: str, error: ProbeError) -> ProbeResult:
+    """Return the result of a probe whose model could not be found out."""
+    result = ProbeResult(
+        target.name,
+        scenario_name,
+        "",
+        error.outcome,
+        str(error),
+        status_code=error.status_code,
+        retry_after_seconds=error.retry_after,
+    )
+    return _without_secrets(result, target)
+
+
+def _run(
+    target: Target,
+    scenario_name: str,
+    scenario: Scenario,
+    model: str,
+    refused: Collection[str],
+    transcript: Transcript | None,
+) -> ProbeResult:
     def failed(error: ProbeError, phases: dict[str, float]) -> ProbeResult:
         detail = str(error)
         return ProbeResult(
@@ -143,6 +168,24 @@ def run_probe(
         response_model=found.response_model,
         fingerprint=found.fingerprint,
         checks_passed=passed,
+    )
+
+
+def _without_secrets(result: ProbeResult, target: Target) -> ProbeResult:
+    """Return the result without our key in its words, which become labels and lines of a log: a server may echo it."""
+    if target.auth is None and target.proxy_auth_file is None:
+        return result
+    redaction = Redaction.of(target)
+
+    def known(word: str | None) -> str | None:
+        return redaction.known(word) if word else word
+
+    return replace(
+        result,
+        detail=redaction.known(result.detail),
+        finish_reason=known(result.finish_reason),
+        response_model=known(result.response_model),
+        fingerprint=known(result.fingerprint),
     )
 
 

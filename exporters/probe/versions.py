@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from exporters.probe.failures import ProbeError
 from exporters.probe.identity import label
 from exporters.probe.recognition import Recognised, ask, by_server, origin
+from exporters.probe.redaction import Redaction
 from exporters.probe.way import DIRECT, way_to
 from inferwatch.config import Config, Target
 from inferwatch.engines import Engine, load_engines
@@ -41,7 +42,8 @@ def version_at(target: Target, url: str, engine: Engine) -> str | None:
             continue
         document = ask(origin(url) + page.path, headers, way=way).document
         if isinstance(document, dict) and (version := label(document.get(page.version))):
-            return version
+            # It becomes a label and a line of the log.
+            return Redaction(headers.values()).known(version)
     return None
 
 
