@@ -87,6 +87,21 @@ class Platform:
 
 
 @dataclass(frozen=True)
+class Fabric:
+    """How a GPU stands in the fabric of its NVSwitches.
+
+    Attributes:
+        state: 1 not started, 2 in progress, 3 completed.
+        status: The NVML code with which joining ended; it counts once the state is "completed".
+        problems: What may be wrong and whether it is, of what the driver tells.
+    """
+
+    state: int
+    status: int
+    problems: Mapping[str, bool]
+
+
+@dataclass(frozen=True)
 class Link:
     """One NVLink; the speed is in megabytes a second, and None where the driver does not say."""
 

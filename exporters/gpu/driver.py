@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from exporters.gpu.answers import (
+    Fabric,
     GpuEvent,
     Link,
     Memory,
@@ -113,6 +114,10 @@ class Device(Protocol):
     def platform(self) -> Platform:
         """Return where it sits in a rack-scale machine."""
         raise _unsupported("platform")
+
+    def fabric(self) -> Fabric:
+        """Return how it stands in the fabric of its NVSwitches."""
+        raise _unsupported("fabric")
 
     def links(self) -> list[Link]:
         """Return each NVLink; a GPU without any is not supported."""

@@ -54,6 +54,9 @@ Reading = Literal[
     "ecc_uncorrected",
     "ecc_corrected_ever",
     "ecc_uncorrected_ever",
+    "retired_single_bit",
+    "retired_double_bit",
+    "retirement_pending",
     "channel_repair_pending",
     "tpc_repair_pending",
     "unrepairable_memory",
@@ -82,9 +85,23 @@ Reading = Literal[
 SampleKind = Literal["utilization_percent", "power_milliwatts"]
 ProcessKind = Literal["compute", "graphics", "mps"]
 PROCESS_KINDS: tuple[ProcessKind, ...] = ("compute", "graphics", "mps")
-# Shares of time or of what is possible, in percent, by GPM (GPU performance monitoring, Hopper and newer).
+# By GPM (GPU performance monitoring, Hopper and newer), between two looks: shares of time or of what is possible in
+# percent, and what went over PCIe in MiB a second.
 Activity = Literal[
-    "graphics", "sm", "sm_occupancy", "tensor", "dram", "int", "fp64", "fp32", "fp16", "hmma", "imma", "dfma"
+    "graphics",
+    "sm",
+    "sm_occupancy",
+    "tensor",
+    "dram",
+    "int",
+    "fp64",
+    "fp32",
+    "fp16",
+    "hmma",
+    "imma",
+    "dfma",
+    "pcie_transmit",
+    "pcie_receive",
 ]
 ErrorKind = Literal["corrected", "uncorrected"]
 ERROR_KINDS: tuple[ErrorKind, ...] = ("corrected", "uncorrected")

@@ -9,6 +9,7 @@
  *   sram 1 4 3 2 1 0                       threshold exceeded; aggregates of L2, SM, PCIe, MCU, other
  *   banks 2560 0 0 0 0                     banks by how many spare rows they have: max, high, partial, low, none
  *   repair 0 1                             repairs that wait: of a channel, of a TPC
+ *   fabric 3 0 170                         state, status, mask of health
  *   inforom 0                              what the check of the InfoROM returns
  *   used.0 4711:93                         a process, and percent of the multiprocessors' time that it used
  */
@@ -90,6 +91,17 @@ API nvmlDeviceGetUnrepairableMemoryFlag_v1(Gpu *gpu, Unrepairable *out) {
     TOLD(gpu, "unrepairable");
     if (out->version != (sizeof *out | 1u << 24)) return VERSION_MISMATCH;
     out->flag = (unsigned)atoi(value_);
+    return SUCCESS;
+}
+/* The bytes beside the state are not the driver's to write. */
+typedef struct { unsigned version; unsigned char cluster[16]; unsigned status, clique; unsigned char state, beside[3]; unsigned health; } Fabric;
+API nvmlDeviceGetGpuFabricInfoV(Gpu *gpu, Fabric *out) {
+    unsigned state;
+    BEGIN(gpu);
+    TOLD(gpu, "fabric");
+    if (out->version != (sizeof *out | 2u << 24)) return VERSION_MISMATCH;
+    if (sscanf(value_, "%u %u %u", &state, &out->status, &out->health) != 3) return INVALID_ARGUMENT;
+    out->state = (unsigned char)state, memset(out->beside, 0xff, sizeof out->beside);
     return SUCCESS;
 }
 API nvmlDeviceValidateInforom(Gpu *gpu) {

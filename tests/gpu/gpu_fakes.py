@@ -7,6 +7,7 @@ from typing import Any
 
 from exporters.gpu import metrics
 from exporters.gpu.answers import (
+    Fabric,
     GpuEvent,
     Link,
     Memory,
@@ -127,6 +128,9 @@ class FakeDevice(Device):
 
     def platform(self) -> Platform:
         return self._answer("platform")
+
+    def fabric(self) -> Fabric:
+        return self._answer("fabric")
 
     def links(self) -> list[Link]:
         return self._answer("links")

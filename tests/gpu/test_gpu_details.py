@@ -6,7 +6,7 @@ import pytest
 from gpu_fakes import FakeDevice, capabilities, collect, values
 
 from exporters.gpu import metrics
-from exporters.gpu.answers import Link, Platform, ProcessUse, RowBanks, SramErrors
+from exporters.gpu.answers import Fabric, Link, Platform, ProcessUse, RowBanks, SramErrors
 from exporters.gpu.tally import Tally
 from inferwatch.metric import Metric
 
@@ -50,6 +50,18 @@ from inferwatch.metric import Metric
         ("repair", {"tpc_repair_pending": 1}, (metrics.REPAIR_PENDING, "tpc"), 1),
         ("repair", {"unrepairable_memory": 1}, metrics.UNREPAIRABLE_MEMORY, 1),
         ("inforom", {"inforom_valid": False}, metrics.INFOROM_VALID, 0),
+        ("fabric", {"fabric": Fabric(3, 0, {})}, metrics.FABRIC_STATE, 3),
+        ("fabric", {"fabric": Fabric(3, 999, {})}, metrics.FABRIC_STATUS, 999),
+        ("fabric", {"fabric": Fabric(3, 0, {"route_unhealthy": True})}, (metrics.FABRIC_PROBLEM, "route_unhealthy"), 1),
+        ("retired_pages", {"retired_double_bit": 2}, (metrics.RETIRED_PAGES, "double_bit"), 2),
+        ("retired_pages", {"retirement_pending": 1}, metrics.RETIRED_PAGES_PENDING, 1),
+        ("pcie_rate", {"activity": {"pcie_transmit": 4.0}}, metrics.PCIE_TRANSMITTING, 4 * 2**20),
+        (
+            "pcie_rate",
+            {"activity": {"sm": 4.0}, "pcie_receiving_kilobytes_per_second": 7},
+            metrics.PCIE_RECEIVING,
+            7000,
+        ),
         ("nvlink_links", {"links": [Link(True, None, {}), Link(False, 0, {})]}, (metrics.NVLINK_UP, "1"), 0),
         ("nvlink_links", {"links": [Link(True, 26_562, {})]}, (metrics.NVLINK_SPEED, "0"), 26.562e9),
         ("nvlink_links", {"links": [Link(True, None, {"crc": 2})]}, (metrics.NVLINK_LINK_ERRORS, "0", "crc"), 2),
@@ -73,6 +85,10 @@ def test_a_value_is_in_base_units(collector: str, answers: dict[str, Any], metri
         ("ecc_sram", {"sram_errors": SramErrors(False, {"sm": 2**64 - 1})}, metrics.ECC_SRAM_UNCORRECTED),
         ("row_remapping_counts", {"row_banks": RowBanks(2**32 - 1, 0, 0, 0, 0)}, metrics.ROW_REMAP_BANKS),
         ("repair", {"channel_repair_pending": 7}, metrics.REPAIR_PENDING),
+        ("fabric", {"fabric": Fabric(200, 0, {})}, metrics.FABRIC_STATE),
+        ("retired_pages", {"retired_single_bit": 2**32 - 1}, metrics.RETIRED_PAGES),
+        ("retired_pages", {"retirement_pending": 2}, metrics.RETIRED_PAGES_PENDING),
+        ("pcie_rate", {"activity": {"pcie_receive": 1e300, "pcie_transmit": 1.0}}, metrics.PCIE_RECEIVING),
         ("repair", {"unrepairable_memory": 2}, metrics.UNREPAIRABLE_MEMORY),
         ("nvlink_links", {"links": [Link(True, 2**32 - 1, {})]}, metrics.NVLINK_SPEED),
         ("nvlink_links", {"links": [Link(True, 1, {"crc": 2**64 - 1})]}, metrics.NVLINK_LINK_ERRORS),
@@ -91,11 +107,23 @@ def test_a_value_that_cannot_be_is_rejected(collector: str, answers: dict[str, A
     assert snapshot.runs[collector].success
 
 
-def test_what_a_gpu_cannot_tell_is_said() -> None:
+def test_how_joining_the_fabric_ended_is_not_told_before_it_ended() -> None:
     device = FakeDevice()
-    names = ("platform", "ecc_sram", "repair", "inforom", "process_utilization", "nvlink_links")
-    found = capabilities(collect(device, *names))
-    assert found == dict.fromkeys(("platform", "ecc_sram", "repair", "inforom", "process_utilization", "nvlink"), 0)
+    device.answers["fabric"] = Fabric(2, 0, {})
+    assert values(collect(device, "fabric")) == {metrics.FABRIC_STATE: 2}
+
+
+def test_a_gpu_with_gpm_is_not_blocked_to_measure_pcie() -> None:
+    device = FakeDevice()
+    # The first look has nothing to compare with.
+    device.answers |= {"activity": {}, "pcie_receiving_kilobytes_per_second": 7}
+    assert values(collect(device, "pcie_rate")) == {}
+
+
+def test_what_a_gpu_cannot_tell_is_said() -> None:
+    names = ("platform", "ecc_sram", "repair", "inforom", "process_utilization", "fabric", "retired_pages")
+    found = capabilities(collect(FakeDevice(), *names, "nvlink_links"))
+    assert found == dict.fromkeys((*names, "nvlink"), 0)
 
 
 def test_of_each_process_the_newest_sample_counts_and_none_counts_twice() -> None:

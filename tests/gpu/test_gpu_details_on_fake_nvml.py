@@ -115,3 +115,46 @@ def test_power_of_the_memory_is_not_that_of_the_board(exporter: Start, nvml: Fak
     assert scrape.value(metrics.POWER_INSTANT, 0) == pytest.approx(644.12)
     assert scrape.value(metrics.MODULE_POWER, 0) == pytest.approx(900)
     assert scrape.value(metrics.MEMORY_POWER, 0) == pytest.approx(68.21)
+
+
+@pytest.mark.parametrize(
+    ("fabric", "state", "status", "problem"),
+    [
+        # In pairs of bits: bandwidth is not degraded, a route is unhealthy; the configuration is right.
+        ("3 0 274", 3, 0, {"degraded_bandwidth": 0, "route_unhealthy": 1, "incorrect_configuration": 0}),
+        ("3 999 1024", 3, 999, {"degraded_bandwidth": None, "incorrect_configuration": 1}),
+        ("1 0 0", 1, None, {"route_unhealthy": None, "incorrect_configuration": None}),
+        ("0 0 0", None, None, {"route_unhealthy": None}),
+    ],
+)
+def test_whether_a_gpu_has_joined_its_fabric(
+    fabric: str,
+    state: float | None,
+    status: float | None,
+    problem: dict[str, float | None],
+    exporter: Start,
+    nvml: FakeNvml,
+) -> None:
+    nvml.tell(gpus=1, fabric=fabric)
+    scrape = exporter(QUICK, "--collector.fabric", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    assert scrape.value(metrics.FABRIC_STATE, 0) == state
+    assert scrape.value(metrics.FABRIC_STATUS, 0) == status
+    assert {name: scrape.value(metrics.FABRIC_PROBLEM, 0, problem=name) for name in problem} == problem
+    assert scrape.value(metrics.CAPABILITY, 0, feature="fabric") == float(state is not None)
+
+
+def test_pages_retired_on_an_old_gpu(exporter: Start, nvml: FakeNvml) -> None:
+    nvml.tell(gpus=1, driver="535.161.08", field__29=3, field__30=1, field32__31=1)
+    scrape = exporter(QUICK, "--collector.retired_pages", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    assert scrape.value(metrics.RETIRED_PAGES, 0, cause="single_bit") == 3
+    assert scrape.value(metrics.RETIRED_PAGES, 0, cause="double_bit") == 1
+    assert scrape.value(metrics.RETIRED_PAGES_PENDING, 0) == 1
+
+
+def test_bytes_a_second_over_pcie_without_blocking(exporter: Start, nvml: FakeNvml) -> None:
+    nvml.tell(gpus=1, gpm=1, gpm__20=4021.5, gpm__21=8288, pcie_tx=1, pcie_rx=1)
+    running = exporter(QUICK, "--collector.pcie_rate", nvml=nvml)
+    scrape = running.wait_for(lambda s: s.value(metrics.PCIE_RECEIVING, 0) is not None)
+    assert scrape.value(metrics.PCIE_TRANSMITTING, 0) == 4021.5 * 2**20
+    assert scrape.value(metrics.PCIE_RECEIVING, 0) == 8288 * 2**20
+    assert nvml.calls("nvmlDeviceGetPcieThroughput", 0) == 0

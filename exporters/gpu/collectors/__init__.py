@@ -16,6 +16,7 @@ from exporters.gpu.collectors import (
     ecc,
     ecc_details,
     energy,
+    fabric,
     fans,
     info,
     inforom,
@@ -31,6 +32,7 @@ from exporters.gpu.collectors import (
     process_utilization,
     recovery,
     repair,
+    retired_pages,
     row_remapping,
     temperature,
     thresholds,
@@ -121,6 +123,7 @@ COLLECTORS: Mapping[str, Collector] = {
         _plain(ecc_details.collect_sram), "errors in the caches, and whether they are too many; needs root", on=False
     ),
     "ecc_aggregate": Collector(_plain(ecc.collect_aggregate), "memory errors in the board's life", on=False),
+    "fabric": Collector(_plain(fabric.collect), "whether the GPU has joined the fabric of its NVSwitches", on=False),
     "fans": Collector(_plain(fans.collect), "the ordered and the measured speed of the fans", on=False),
     "inforom": Collector(
         _plain(inforom.collect), "whether the InfoROM is intact; reads slow flash memory, once", on=False
@@ -133,7 +136,9 @@ COLLECTORS: Mapping[str, Collector] = {
         _plain(pcie.collect_errors), "errors on the PCIe link by type, replays and recoveries", on=False
     ),
     "pcie_rate": Collector(
-        _plain(pcie.collect_rate), "bytes a second over PCIe; blocks for 40 ms in each collection", on=False
+        _plain(pcie.collect_rate),
+        "bytes a second over PCIe; before Hopper it blocks for 40 ms in each collection",
+        on=False,
     ),
     "pcie_traffic": Collector(_plain(pcie.collect_traffic), "bytes over PCIe, by the driver's counters", on=False),
     "platform": Collector(_plain(platform.collect), "where the GPU sits in a rack-scale machine", on=False),
@@ -147,6 +152,9 @@ COLLECTORS: Mapping[str, Collector] = {
     ),
     "repair": Collector(
         _plain(repair.collect), "repairs of the board that wait, and faults that none can cure", on=False
+    ),
+    "retired_pages": Collector(
+        _plain(retired_pages.collect), "pages of memory that were retired, before Ampere", on=False
     ),
     "row_remapping_counts": Collector(
         _plain(row_remapping.collect_counts), "rows that were replaced, and the room for more", on=False

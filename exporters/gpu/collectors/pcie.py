@@ -4,7 +4,7 @@ from functools import partial
 
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collection
-from exporters.gpu.questions import Reading
+from exporters.gpu.questions import Activity, Reading
 from inferwatch.metric import Metric
 
 NEWEST_GENERATION = 10
@@ -14,6 +14,7 @@ MOST_COUNTED = 2**48
 MOST_REPLAYS = 2**32 - 2
 MOST_BYTES = 2**63
 KILOBYTE = 1000
+MEBIBYTE = 2**20
 MOST_BYTES_PER_SECOND = 1e12
 ERRORS: dict[str, Reading] = {
     "correctable": "pcie_correctable_errors",
@@ -65,13 +66,20 @@ _TRAFFIC: tuple[tuple[Metric, Reading], ...] = (
 
 
 def collect_rate(gpu: Collection) -> None:
-    """Collect how many bytes a second went over the link; the driver measures for 20 ms each way and blocks so long."""
-    for metric, reading in _RATE:
-        read = partial(gpu.device.reading, reading)
-        gpu.add_scaled(metric, read, KILOBYTE, at_most=MOST_BYTES_PER_SECOND)
+    """Collect how many bytes a second went over the link.
+
+    Without GPM the driver measures for 20 ms each way and blocks so long.
+    """
+    active = gpu.ask(gpu.device.activity)
+    for metric, activity, reading in _RATE:
+        if active is None or (active and activity not in active):
+            read = partial(gpu.device.reading, reading)
+            gpu.add_scaled(metric, read, KILOBYTE, at_most=MOST_BYTES_PER_SECOND)
+        elif activity in active:
+            gpu.add(metric, active[activity] * MEBIBYTE, at_most=MOST_BYTES_PER_SECOND)
 
 
-_RATE: tuple[tuple[Metric, Reading], ...] = (
-    (metrics.PCIE_TRANSMITTING, "pcie_transmitting_kilobytes_per_second"),
-    (metrics.PCIE_RECEIVING, "pcie_receiving_kilobytes_per_second"),
+_RATE: tuple[tuple[Metric, Activity, Reading], ...] = (
+    (metrics.PCIE_TRANSMITTING, "pcie_transmit", "pcie_transmitting_kilobytes_per_second"),
+    (metrics.PCIE_RECEIVING, "pcie_receive", "pcie_receiving_kilobytes_per_second"),
 )

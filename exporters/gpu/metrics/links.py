@@ -24,14 +24,16 @@ PCIE_RECEIVED = counter(
 )
 PCIE_TRANSMITTING = gauge(
     "gpu_pcie_transmit_bytes_per_second",
-    "Bytes a second that the GPU sent over PCIe, in 20 ms of the last collection.",
-    source="GetPcieThroughput(tx), which blocks for 20 ms",
+    "Bytes a second that the GPU sent over PCIe, between two collections, or in 20 ms of the last one where there "
+    "is no GPM.",
+    source="GPM 20; GetPcieThroughput(tx), which blocks for 20 ms",
     absent="vGPU",
 )
 PCIE_RECEIVING = gauge(
     "gpu_pcie_receive_bytes_per_second",
-    "Bytes a second that the GPU received over PCIe, in 20 ms of the last collection.",
-    source="GetPcieThroughput(rx), which blocks for 20 ms",
+    "Bytes a second that the GPU received over PCIe, between two collections, or in 20 ms of the last one where there "
+    "is no GPM.",
+    source="GPM 21; GetPcieThroughput(rx), which blocks for 20 ms",
     absent="vGPU",
 )
 PCIE_RECOVERIES = counter(
@@ -88,4 +90,26 @@ NVLINK_LINK_ERRORS = counter(
     "type",
     source=NVLINK_ERRORS.source,
     absent=_NO_NVLINK,
+)
+_NO_FABRIC = "GPUs without NVSwitches, drivers before 550"
+FABRIC_STATE = gauge(
+    "gpu_fabric_state",
+    "Whether this GPU has joined the fabric of its NVSwitches: 1 not begun, 2 in progress, 3 completed; see "
+    "gpu_fabric_status for how.",
+    source="GetGpuFabricInfoV",
+    absent=_NO_FABRIC,
+)
+FABRIC_STATUS = gauge(
+    "gpu_fabric_status",
+    "The NVML code with which joining the fabric ended, 0 is success; absent until it is completed.",
+    source="GetGpuFabricInfoV",
+    absent=_NO_FABRIC,
+)
+FABRIC_PROBLEM = gauge(
+    "gpu_fabric_problem",
+    "Whether the fabric has this problem at this GPU (1) or not (0): degraded_bandwidth, route_recovery, "
+    "route_unhealthy, access_timeout_recovery, incorrect_configuration.",
+    "problem",
+    source="GetGpuFabricInfoV",
+    absent=f"{_NO_FABRIC}; problems that the driver does not tell of",
 )

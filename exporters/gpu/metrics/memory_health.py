@@ -58,6 +58,20 @@ ROW_REMAP_FAILURE = gauge(
     source="GetRemappedRows",
     absent=_NO_ROWS,
 )
+_RETIRED = "GPUs from Ampere on, which remap rows, and GeForce"
+RETIRED_PAGES = counter(
+    "gpu_retired_pages_total",
+    "Pages of memory that are used no more, by the kind of error.",
+    "cause",
+    source="fields 29, 30",
+    absent=_RETIRED,
+)
+RETIRED_PAGES_PENDING = gauge(
+    "gpu_retired_pages_pending",
+    "Whether a page waits to be retired at the next load of the driver (1) or not (0).",
+    source="field 31",
+    absent=_RETIRED,
+)
 ROW_REMAP_BANKS = gauge(
     "gpu_row_remap_banks",
     "Banks of memory by how many spare rows they have left: max is all, then high, partial, low and none.",

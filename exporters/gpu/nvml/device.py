@@ -7,6 +7,7 @@ from typing import Any
 import pynvml
 
 from exporters.gpu.answers import (
+    Fabric,
     Link,
     Memory,
     MigInstance,
@@ -22,7 +23,7 @@ from exporters.gpu.answers import (
 )
 from exporters.gpu.driver import Device
 from exporters.gpu.errors import TransientError
-from exporters.gpu.nvml import facts, fans, fields, links, memory_health, mig, platform, processes, readings
+from exporters.gpu.nvml import fabric, facts, fans, fields, links, memory_health, mig, platform, processes, readings
 from exporters.gpu.nvml.calls import Caller, Number64, call, error
 from exporters.gpu.nvml.gpm import Gpm
 from exporters.gpu.questions import Activity, ClockDomain, ErrorKind, Fact, Location, ProcessKind, Reading, SampleKind
@@ -165,6 +166,10 @@ class NvmlDevice(Device):
     def inforom_valid(self) -> bool:
         """Return whether what the board knows of itself is intact."""
         return memory_health.inforom_valid(self._ask)
+
+    def fabric(self) -> Fabric:
+        """Return how it stands in the fabric of its NVSwitches."""
+        return fabric.read(self._ask)
 
     def links(self) -> list[Link]:
         """Return each NVLink."""

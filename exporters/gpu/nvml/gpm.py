@@ -26,6 +26,8 @@ METRICS: dict[Activity, int] = {
     "fp64": 11,
     "fp32": 12,
     "fp16": 13,
+    "pcie_transmit": 20,
+    "pcie_receive": 21,
 }
 SHORTEST_SECONDS = 0.1
 
@@ -64,7 +66,7 @@ class Gpm:
         self._spare: list[Any] = []
 
     def active(self, handle: Any, gpu_instance: int | None) -> dict[Activity, float]:
-        """Return percentages since the call before for this GPU or this instance; nothing at the first call.
+        """Return what was active since the call before for this GPU or this instance; nothing at the first call.
 
         A call that comes too soon is answered with what the call before was.
         """
