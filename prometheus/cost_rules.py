@@ -46,7 +46,10 @@ def _users() -> list[Rule]:
         ),
         record(
             names.USER_REQUESTS_INCREASE,
-            _minus(names.REQUESTS_SUCCEEDED_INCREASE, increase(probe.REQUESTS, "1h", outcome="success")),
+            _minus(
+                names.REQUESTS_SUCCEEDED_INCREASE,
+                f"{increase(probe.REQUESTS, '1h', outcome='success')} or {increase(probe.PRIMED, '1h')}",
+            ),
         ),
     ]
 

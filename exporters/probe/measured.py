@@ -58,6 +58,8 @@ def _add_counted(families: Families, labels: dict[str, str], series: Series) -> 
     for reason, count in series.finished.items():
         families.add(metrics.FINISHED, {**labels, "reason": reason}, count)
     families.add(metrics.SLO_GOOD, labels, series.slo_good)
+    if series.primed is not None:
+        families.add(metrics.PRIMED, labels, series.primed)
     families.add(metrics.OUTPUT_TOKENS, labels, series.output_tokens)
     families.add(metrics.PROMPT_TOKENS, labels, series.prompt_tokens)
     for phase in metrics.PHASES:

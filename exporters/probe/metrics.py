@@ -65,6 +65,12 @@ SLO_GOOD = Metric(
     "Successful probes that met every latency objective of their target.",
     PROBE,
 )
+PRIMED = Metric(
+    "llm_probe_primed_total",
+    "counter",
+    "Requests that a server answered to fill its prefix cache before a probe; absent without `primed`.",
+    PROBE,
+)
 OUTPUT_TOKENS = Metric("llm_probe_output_tokens_total", "counter", "Output tokens that probes caused.", PROBE)
 PROMPT_TOKENS = Metric("llm_probe_prompt_tokens_total", "counter", "Prompt tokens that probes caused.", PROBE)
 PHASE_SUM = Metric(

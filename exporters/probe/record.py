@@ -26,6 +26,7 @@ class Series:
     slo_good: int = 0
     output_tokens: int = 0
     prompt_tokens: int = 0
+    primed: int | None = None
     phase_sums: dict[str, float] = field(default_factory=dict)
     phase_counts: dict[str, int] = field(default_factory=dict)
     token_source: str | None = None
@@ -137,6 +138,10 @@ def _copy(histogram: Histogram) -> Histogram:
 def _add_tokens(series: Series, result: ProbeResult) -> None:
     series.output_tokens += result.output_tokens or 0
     series.prompt_tokens += result.prompt_tokens or 0
+    if (primed := result.primed) is not None:
+        series.output_tokens += primed.output_tokens or 0
+        series.prompt_tokens += primed.prompt_tokens or 0
+        series.primed = (series.primed or 0) + (not primed.problem)
 
 
 def _observe(series: Series, result: ProbeResult) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporters.probe.budget import Amount, Budgets
+from exporters.probe.prime import output_limit
 from exporters.probe.run import ProbeResult
 from inferwatch.config import Config, Scenario, Target
 
@@ -67,7 +68,7 @@ class Spending:
         """
         key = (target.name, name)
         prompt = self._prompts.get(key) or estimated_tokens(scenario)
-        amount = _amount(target, prompt, scenario.max_tokens)
+        amount = _amount(target, *_most(target, scenario, prompt))
         held = self.budgets.reserve(target.name, amount, target.probe_budget)
         with self._lock:
             if held:
@@ -79,8 +80,10 @@ class Spending:
 
     def settle(self, booking: Booking, result: ProbeResult | None) -> None:
         """Replace a booking by what the probe did cost; None is a probe that was never sent."""
-        prompt, output = used(result, booking.prompt_tokens, booking.output_tokens) if result else (0, 0)
-        amount = _amount(booking.target, prompt, output)
+        amount = Amount()
+        if result is not None:
+            amount += _amount(booking.target, *used(result, booking.prompt_tokens, booking.output_tokens))
+            amount += _amount(booking.target, *used_to_prime(result, booking))
         self.budgets.settle(booking.target.name, booking.amount, amount)
         cost = booking.target.cost
         with self._lock:
@@ -121,6 +124,22 @@ def used(result: ProbeResult, prompt: int, output: int) -> tuple[int, int]:
     return result.prompt_tokens or prompt, max(output, result.output_tokens or 0)
 
 
+def used_to_prime(result: ProbeResult, booking: Booking) -> tuple[int, int]:
+    """Return the same for the request before it that filled the prefix cache; nothing where there was none."""
+    primed = result.primed
+    if primed is None or not primed.sent:
+        return 0, 0
+    output = primed.output_tokens or (0 if primed.token_source else output_limit(booking.target))
+    return primed.prompt_tokens or booking.prompt_tokens, output
+
+
+def _most(target: Target, scenario: Scenario, prompt: int) -> tuple[int, int]:
+    """Return the most prompt and output tokens that a probe may use, whose prompt has so many."""
+    if scenario.primed:
+        return 2 * prompt, scenario.max_tokens + output_limit(target)
+    return prompt, scenario.max_tokens
+
+
 def _amount(target: Target, prompt: int, output: int) -> Amount:
     return Amount(prompt + output, target.cost.of_tokens(prompt, output) if target.cost else 0.0)
 
@@ -130,6 +149,6 @@ def per_day(target: Target, scenarios: Iterable[Scenario]) -> Amount:
     total = Amount()
     for scenario in scenarios:
         probes = 86_400.0 / (scenario.interval or 86_400.0)
-        one = _amount(target, estimated_tokens(scenario), scenario.max_tokens)
+        one = _amount(target, *_most(target, scenario, estimated_tokens(scenario)))
         total += Amount(round(probes * one.tokens), probes * one.money)
     return total

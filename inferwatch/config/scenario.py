@@ -59,6 +59,7 @@ class Scenario(Strict):
     tools: list[Tool] | None = Field(default=None, min_length=1)
     response_format: JsonForm | None = None
     cold: bool = False
+    primed: bool = False
     max_tokens: int = Field(gt=0, le=32_768)
     min_output_tokens: int = Field(default=DEFAULT_MIN_OUTPUT_TOKENS, gt=1, le=32_768)
     stream: bool = True
@@ -77,6 +78,10 @@ class Scenario(Strict):
             found.append(((), "give exactly one of prompt, prompt_file, messages, synthetic_words and cases"))
         if self.messages is not None and self.messages[-1].role != "user":
             found.append((("messages", len(self.messages) - 1, "role"), "the last turn must be the user's"))
+        if self.cold and self.primed:
+            found.append(
+                (("primed",), "cold: true gives each prompt a beginning that no cache holds; keep one of both")
+            )
         # The default is none that a file with max_tokens: 1 would have to correct.
         if self.min_output_tokens > max(self.max_tokens, DEFAULT_MIN_OUTPUT_TOKENS):
             found.append((("min_output_tokens",), f"an answer has at most max_tokens ({self.max_tokens}); write less"))

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from exporters.probe import metrics
 from exporters.probe.ladders import COARSE, FINE, LADDERS
 from exporters.probe.measured import MeasuredCollector
+from exporters.probe.prime import Primed
 from exporters.probe.record import Record, meets
 from exporters.probe.run import ProbeResult
 from inferwatch.config import Slo
@@ -169,7 +170,7 @@ def test_the_series_budget_of_a_target_and_scenario(buckets: Buckets, most: int)
     """When every phase, gauge and reason is there."""
     record = Record("m", LADDERS[buckets])
     record.start()
-    record.end(GOOD, SLO, 0.0)
+    record.end(replace(GOOD, primed=Primed()), SLO, 0.0)
     shown = samples(record)
     of_the_process = {str(metrics.INFLIGHT)}
     counts = Counter({name: len(values) for name, values in shown.items() if name not in of_the_process})
