@@ -41,6 +41,7 @@ UNITS = {
     "hertz": "Hz",
     "celsius": "°C",
     "ratio": "0 to 1",
+    "rpm": "1/min",
 }
 
 RECORDED = """\

@@ -9,11 +9,15 @@ XID_ERRORS = counter(
     "kernel's log (kmsg) tell of counts once, as nvml.",
     "xid",
     "source",
+    source="EventSetWait, the kernel's log",
+    absent="XIDs that did not happen and are not pre-created",
 )
 XID_LAST_TIMESTAMP = gauge(
     "gpu_xid_last_timestamp_seconds",
-    "When this GPU last reported this XID, as Unix time; absent when it did not since the exporter started.",
+    "When this GPU last reported this XID since the exporter started, as Unix time.",
     "xid",
+    source="EventSetWait, the kernel's log",
+    absent="XIDs that did not happen",
 )
 XID_INFO = Metric(
     "gpu_xid_info",

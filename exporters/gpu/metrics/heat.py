@@ -2,7 +2,9 @@
 
 from exporters.gpu.metrics.declare import DRIVERS_BEFORE, gauge
 
-TEMPERATURE = gauge("gpu_temperature_celsius", "Temperature of the GPU die.", source="GetTemperatureV, GetTemperature")
+TEMPERATURE = gauge(
+    "gpu_temperature_celsius", "Temperature of the GPU die.", source="GetTemperatureV, GetTemperature", absent="vGPU"
+)
 MEMORY_TEMPERATURE = gauge(
     "gpu_memory_temperature_celsius",
     "Temperature of the memory.",

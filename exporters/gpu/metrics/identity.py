@@ -57,7 +57,10 @@ MIG_MODE_PENDING = gauge(
     absent=_NO_MIG,
 )
 GSP_MODE = gauge(
-    "gpu_gsp_mode_enabled", _MODE.format("the GPU's own firmware processor (GSP)"), source="GetGspFirmwareMode"
+    "gpu_gsp_mode_enabled",
+    _MODE.format("the GPU's own firmware processor (GSP)"),
+    source="GetGspFirmwareMode",
+    absent="GPUs before Turing",
 )
 COMPUTE_MODE = gauge(
     "gpu_compute_mode",

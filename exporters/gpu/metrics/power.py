@@ -3,7 +3,10 @@
 from exporters.gpu.metrics.declare import DRIVERS_BEFORE, counter, gauge
 
 POWER_USAGE = gauge(
-    "gpu_power_usage_watts", "Power drawn by the board, as the driver averages it.", source="GetPowerUsage"
+    "gpu_power_usage_watts",
+    "Power drawn by the board, as the driver averages it.",
+    source="GetPowerUsage",
+    absent="vGPU",
 )
 POWER_INSTANT = gauge(
     "gpu_power_instant_watts", "Power drawn at this instant.", source="field 186", absent=DRIVERS_BEFORE.format(535)
@@ -15,21 +18,31 @@ POWER_MAX = gauge(
     absent="where the driver keeps no samples",
 )
 POWER_LIMIT = gauge(
-    "gpu_power_limit_watts", "The power limit that is set on this GPU.", source="GetPowerManagementLimit"
+    "gpu_power_limit_watts", "The power limit that is set on this GPU.", source="GetPowerManagementLimit", absent="vGPU"
 )
 POWER_LIMIT_ENFORCED = gauge(
     "gpu_power_limit_enforced_watts",
     "The power limit that applies, the lowest of all that are in force.",
     source="GetEnforcedPowerLimit",
+    absent="vGPU",
 )
 POWER_LIMIT_DEFAULT = gauge(
-    "gpu_power_limit_default_watts", "The power limit as the board comes.", source="GetPowerManagementDefaultLimit"
+    "gpu_power_limit_default_watts",
+    "The power limit as the board comes.",
+    source="GetPowerManagementDefaultLimit",
+    absent="vGPU",
 )
 POWER_LIMIT_MIN = gauge(
-    "gpu_power_limit_min_watts", "The lowest power limit that can be set.", source="GetPowerManagementLimitConstraints"
+    "gpu_power_limit_min_watts",
+    "The lowest power limit that can be set.",
+    source="GetPowerManagementLimitConstraints",
+    absent="vGPU",
 )
 POWER_LIMIT_MAX = gauge(
-    "gpu_power_limit_max_watts", "The highest power limit that can be set.", source="GetPowerManagementLimitConstraints"
+    "gpu_power_limit_max_watts",
+    "The highest power limit that can be set.",
+    source="GetPowerManagementLimitConstraints",
+    absent="vGPU",
 )
 MODULE_POWER = gauge(
     "gpu_module_power_watts",
