@@ -26,6 +26,7 @@ def as_item(result: ProbeResult, server_version: str | None) -> dict[str, object
         "tpot_seconds": result.tpot_seconds,
         "e2e_seconds": result.e2e_seconds,
         "ttfr_seconds": result.ttfr_seconds,
+        "ttfo_seconds": result.ttfo_seconds,
         "output_tokens": result.output_tokens,
         "prompt_tokens": result.prompt_tokens,
         "token_source": result.token_source,

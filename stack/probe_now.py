@@ -139,6 +139,8 @@ def _lines(result: ProbeResult) -> Iterator[tuple[str, str]]:
         yield "model", result.model_name
     if result.ttft_seconds is not None:
         yield "TTFT", seconds(result.ttft_seconds)
+    if result.ttfo_seconds is not None and result.ttfo_seconds != result.ttft_seconds:
+        yield "TTFO", f"{seconds(result.ttfo_seconds)}, after what the model thought first"
     if result.tpot_seconds:
         yield "TPOT", f"{seconds(result.tpot_seconds)} ({number(1 / result.tpot_seconds)} tokens/s)"
     elif result.buffered:

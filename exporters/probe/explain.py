@@ -61,6 +61,7 @@ def _figures(result: ProbeResult) -> list[str]:
         "finish reason": result.finish_reason,
         "TTFR": result.ttfr_seconds,
         "TTFT": result.ttft_seconds,
+        "TTFO": result.ttfo_seconds,
         "TPOT": result.tpot_seconds,
         "E2E": result.e2e_seconds,
         "prompt tokens": result.prompt_tokens,

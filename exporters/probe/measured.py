@@ -83,6 +83,7 @@ def _add_last(families: Families, labels: dict[str, str], series: Series) -> Non
     families.add(metrics.LAST_SUCCESS, labels, succeeded or last.outcome == "tainted")
     figures = {
         metrics.LAST_TTFT: last.ttft_seconds,
+        metrics.LAST_TTFO: last.ttfo_seconds,
         metrics.LAST_TPOT: last.tpot_seconds,
         metrics.LAST_E2E: last.e2e_seconds,
         metrics.LAST_OUTPUT_TOKENS: last.output_tokens,

@@ -89,6 +89,12 @@ LAST_SUCCESS = Metric(
     "llm_probe_last_success", "gauge", "Whether the last probe succeeded (1, also when tainted) or not (0).", PROBE
 )
 LAST_TTFT = Metric("llm_probe_last_ttft_seconds", "gauge", "TTFT of the last probe; absent when it failed.", PROBE)
+LAST_TTFO = Metric(
+    "llm_probe_last_ttfo_seconds",
+    "gauge",
+    "Time to the first text of the last probe that a user sees, after any reasoning; absent if it failed or has none.",
+    PROBE,
+)
 LAST_TPOT = Metric("llm_probe_last_tpot_seconds", "gauge", "TPOT of the last probe; absent when it has none.", PROBE)
 LAST_E2E = Metric("llm_probe_last_e2e_seconds", "gauge", "E2E latency of the last probe; absent when it failed.", PROBE)
 LAST_OUTPUT_TOKENS = Metric(

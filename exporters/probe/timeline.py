@@ -66,6 +66,7 @@ class Figures:
     detail: str
     ttfr_seconds: float | None
     ttft_seconds: float | None
+    ttfo_seconds: float | None
     tpot_seconds: float | None
     e2e_seconds: float | None
     tail_seconds: float | None
@@ -113,6 +114,7 @@ def figures(answer: Answer, finish_reasons: Sequence[str], min_output_tokens: in
         detail=detail,
         ttfr_seconds=answer.arrivals[0].at - answer.sent_at if streamed and answer.arrivals else None,
         ttft_seconds=tokens[0].at - answer.sent_at if streamed and tokens else None,
+        ttfo_seconds=_first_output(answer) if streamed else None,
         tpot_seconds=_tpot(tokens, output, first_event_tokens) if steady else None,
         e2e_seconds=last - answer.sent_at if last is not None else None,
         tail_seconds=answer.ended_at - last if last is not None else None,
@@ -125,6 +127,13 @@ def figures(answer: Answer, finish_reasons: Sequence[str], min_output_tokens: in
         response_model=next((a.event.model for a in reversed(answer.arrivals) if a.event.model), None),
         fingerprint=next((a.event.fingerprint for a in reversed(answer.arrivals) if a.event.fingerprint), None),
     )
+
+
+def _first_output(answer: Answer) -> float | None:
+    """Return when the first text came that a user sees: no reasoning and no tool call."""
+    seen = (arrival.at for arrival in answer.arrivals if arrival.event.channel in ("content", "refusal"))
+    first = next(seen, None)
+    return first - answer.sent_at if first is not None else None
 
 
 def _output_tokens(answer: Answer, tokens: Sequence[Arrival]) -> tuple[int, int, TokenSource | None]:

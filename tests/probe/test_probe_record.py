@@ -21,6 +21,7 @@ from inferwatch.config.model import Buckets
 GOOD = ProbeResult(
     "chat", "short", "m", "success", "", 200, 0.3, 0.05, 1.0, 0.1, 20, 11, "usage", "stop", False,
     dict.fromkeys(metrics.PHASES, 0.25), server_seconds=dict.fromkeys(metrics.SERVER_PHASES, 0.125),
+    ttfo_seconds=0.4,
 )  # fmt: skip
 FAILED = ProbeResult("chat", "short", "m", "truncated", "why", 200, 0.3, 0.05, 1.0, 0.1, 3, None, "chunks")
 SLO = Slo.model_validate({"ttft": {"threshold": "500ms"}, "tpot": {"threshold": "60ms"}, "e2e": {"threshold": "2s"}})
@@ -70,6 +71,7 @@ def test_a_success_is_observed() -> None:
     assert shown["llm_probe_last_server_seconds"] == dict.fromkeys(metrics.SERVER_PHASES, 0.125)
     assert shown["llm_probe_last_success"] == {"": 1.0}
     assert shown["llm_probe_last_ttft_seconds"] == {"": 0.3}
+    assert shown["llm_probe_last_ttfo_seconds"] == {"": 0.4}
     assert shown["llm_probe_last_run_timestamp_seconds"] == {"": 1_800_000_000.0}
     assert shown["llm_probe_token_source_info"] == {"usage": 1.0}
     assert shown["llm_probe_stream_buffered"] == {"": 0.0}
@@ -89,6 +91,7 @@ def test_a_failure_is_counted_not_observed_and_takes_the_last_figures_away() -> 
     assert shown["llm_probe_last_success"] == {"": 0.0}
     assert not {
         "llm_probe_last_ttft_seconds",
+        "llm_probe_last_ttfo_seconds",
         "llm_probe_last_tpot_seconds",
         "llm_probe_last_e2e_seconds",
         "llm_probe_last_server_seconds",

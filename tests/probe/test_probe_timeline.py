@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from exporters.probe import metrics
 from exporters.probe.protocols import StreamEvent, Usage
+from exporters.probe.protocols.base import Channel
 from exporters.probe.timeline import Answer, Arrival, Ending, Figures, figures
 
 TOKEN = StreamEvent("content", "x")
@@ -54,6 +55,24 @@ def test_tokens_in_the_first_event_are_known_from_a_running_count() -> None:
     # (1.3 - 0.5) / (20 - 4), not / (20 - 1).
     assert found.tpot_seconds == pytest.approx(0.05)
     assert found.output_tokens == 20
+
+
+@pytest.mark.parametrize(
+    ("channels", "ttft", "ttfo"),
+    [
+        (["content", "content"], 0.5, 0.5),
+        (["reasoning", "reasoning", "content"], 0.5, 0.9),
+        (["reasoning", "refusal"], 0.5, 0.7),
+        (["tool", "tool", "content"], 0.5, 0.9),
+        (["reasoning", "tool"], 0.5, None),
+    ],
+)
+def test_the_first_output_is_what_a_user_sees_first(channels: list[Channel], ttft: float, ttfo: float | None) -> None:
+    events = [(0.5 + 0.2 * place, StreamEvent(channel, "x")) for place, channel in enumerate(channels)]
+    found = measure((0.1, ROLE), *events, (2.0, STOP))
+    assert found.ttft_seconds == pytest.approx(ttft)
+    assert found.ttfo_seconds == (None if ttfo is None else pytest.approx(ttfo))
+    assert measure(*events[-1:], (2.0, STOP), streamed=False).ttfo_seconds is None
 
 
 def test_reasoning_counts_as_tokens() -> None:
