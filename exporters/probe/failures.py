@@ -76,9 +76,8 @@ def failure_at(stage: str, host: str, error: BaseException | None, timed_out_aft
     outcome = _STAGE_OUTCOMES.get(stage)
     if timed_out_after is not None:
         if outcome is None:
-            return ProbeError(
-                "ttft_timeout", f"{host} took the request and answered nothing within {timed_out_after:g} s"
-            )
+            did = "did not take the whole request" if stage == "send" else "took the request and answered nothing"
+            return ProbeError("ttft_timeout", f"{host} {did} within {timed_out_after:g} s")
         return ProbeError(outcome, f"{words} within {timed_out_after:g} s; {_ADVICE[stage]}")
     if error is not None and any(_is_no_http(inner) for inner in _chain(error)):
         return ProbeError("not_stream", f"{host} does not answer in HTTP; check the port in url:, and http or https")
@@ -163,7 +162,7 @@ def failure_of_status(status: int, error: str, location: str | None) -> ProbeErr
         )
     if 400 <= status < 500:
         return ProbeError("http_4xx", f"the server refused the request with {named}; its log says why", status)
-    if status >= 500:
+    if 500 <= status < 600:
         return ProbeError("http_5xx", f"the server failed with {named}; look at its log", status)
     return ProbeError("not_stream", f"the server answered {named} instead of a stream", status)
 
