@@ -106,3 +106,11 @@ class StampedResponse(http.client.HTTPResponse):
         super().__init__(sock, *args, **kwargs)
         self.stamped = StampedFile(sock, self.fp.detach())
         self.fp = io.BufferedReader(self.stamped, READ_SIZE)
+
+    def _read_status(self) -> tuple[str, int, str]:
+        """Skip what comes before the answer (RFC 9110, section 15.2); http.client skips a 100 and no 103."""
+        while True:
+            version, status, reason = super()._read_status()  # type: ignore[misc]
+            if not 100 <= status < 200 or status == http.HTTPStatus.SWITCHING_PROTOCOLS:
+                return version, status, reason
+            http.client.parse_headers(self.fp)
