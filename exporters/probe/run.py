@@ -9,6 +9,7 @@ from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError
 from exporters.probe.lag import MONITOR, tainted
+from exporters.probe.prime import Primed, prime
 from exporters.probe.prompts import case_of
 from exporters.probe.redaction import Redaction
 from exporters.probe.timeline import Answer, Figures, TokenSource, calls_in, figures, text_of
@@ -44,6 +45,7 @@ class ProbeResult:
         response_model: What the answer called the model.
         fingerprint: The answer's system_fingerprint.
         checks_passed: Whether the answer passed the scenario's checks; None if it has none, or failed before them.
+        primed: What became of the request that filled the prefix cache before it, where the scenario wants one.
         retry_after_seconds: How long a server that refused the probe asked to be left alone.
     """
 
@@ -69,6 +71,7 @@ class ProbeResult:
     response_model: str | None = None
     fingerprint: str | None = None
     checks_passed: bool | None = None
+    primed: Primed | None = None
     ttfo_seconds: float | None = None
 
 
@@ -127,15 +130,19 @@ def _run(
             phases=phases,
             retry_after_seconds=error.retry_after,
             refused=error.refused,
+            primed=primed,
         )
 
     if scenario.timeout is None:
         raise ValueError("the scenario has no timeout; take it from Config.scenarios_of")
+    case = case_of(scenario)
+    primed = prime(target, scenario, case, model, refused, transcript) if scenario.primed else None
+    if primed is not None and primed.asked_for_patience is not None:
+        return failed(primed.asked_for_patience, {})
     with Deadline(scenario.timeout) as deadline:
         recorder = Recorder(deadline, scenario.ttft_timeout if scenario.stream else None)
         recorder.exchanges = transcript.exchanges if transcript is not None else None
         try:
-            case = case_of(scenario)
             answer = ask(target, scenario, case, model, recorder, refused)
             if transcript is not None:
                 transcript.answers.append(answer)
@@ -143,7 +150,7 @@ def _run(
             judged = found.outcome == "success" and case.checks is not None
             found = _checked(found, answer, scenario, case)
             passed = found.outcome == "success" if judged else None
-            found = _tainted(found, answer)
+            found = _tainted(found, answer, primed)
         except ProbeError as error:
             return failed(error, recorder.phases)
         except Exception as error:  # noqa: BLE001 - one odd server must not end the prober
@@ -171,6 +178,7 @@ def _run(
         fingerprint=found.fingerprint,
         checks_passed=passed,
         ttfo_seconds=found.ttfo_seconds,
+        primed=primed,
     )
 
 
@@ -202,10 +210,13 @@ def _checked(found: Figures, answer: Answer, scenario: Scenario, case: Case) -> 
     return found if wrong is None else replace(found, outcome="check_failed", detail=wrong)
 
 
-def _tainted(found: Figures, answer: Answer) -> Figures:
-    """Return the figures, with the outcome `tainted` for a success that this process stamped too late."""
+def _tainted(found: Figures, answer: Answer, primed: Primed | None) -> Figures:
+    """Return the figures, with the outcome `tainted` for a success that was stamped too late, or was not warm."""
     if found.outcome != "success":
         return found
+    if primed is not None and primed.problem:
+        detail = f"the answer was good, but the prompt may not have been cached: {primed.problem}"
+        return replace(found, outcome="tainted", detail=detail)
     tokens = [arrival.at for arrival in answer.arrivals if arrival.event.channel is not None]
     reason = tainted(MONITOR, (answer.sent_at, tokens[0], tokens[-1]), found.ttft_seconds or found.e2e_seconds)
     return found if reason is None else replace(found, outcome="tainted", detail=reason)
