@@ -2,7 +2,8 @@
  * What is told of a GPU beyond hardware.c, for the collectors that are off by default. Each is NOT_SUPPORTED until the
  * control file names it:
  *
- *   customer_boost, accounting_mode, unrepairable, virtualization, rpm.0, event_types     numbers
+ *   customer_boost, accounting_mode, unrepairable, virtualization, rpm.0     numbers
+ *   event_types 0x2008, event_refused 0x2000    what it says that it reports, and what it refuses to all the same
  *   platform 1821325191344 21 4 1 3        chassis serial, slot, tray, host, module
  *   platform_version 1                     which version of that call there is; else the second
  *   ecc_at.0.2 5                           errors of type 0 (corrected) or 1, in place 2 (DRAM)

@@ -12,7 +12,7 @@ API nvmlEventSetFree(EventSet *set) { BEGIN(NULL); free(set); return SUCCESS; }
 API nvmlDeviceRegisterEvents(Gpu *gpu, u64 types, EventSet *set) {
     BEGIN(gpu);
     /* One type that the GPU has not is enough to refuse all. */
-    if (types & ~(XID_EVENT | (u64)number(gpu, "event_types", 0))) return NOT_SUPPORTED;
+    if (types & ~(XID_EVENT | (u64)number(gpu, "event_types", 0)) || types & (u64)number(gpu, "event_refused", 0)) return NOT_SUPPORTED;
     set->watched[gpu->index] = types;
     return SUCCESS;
 }

@@ -106,6 +106,7 @@ def test_bytes_over_pcie_are_not_counted_in_32_bits(
     nvml.tell(gpus=1, **{field: 7})
     scrape = exporter(QUICK, "--collector.pcie_traffic", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
     assert scrape.value(metrics.PCIE_TRANSMITTED, 0) == value
+    assert scrape.value(metrics.PCIE_RECEIVED, 0) is None
 
 
 def test_power_of_the_memory_is_not_that_of_the_board(exporter: Start, nvml: FakeNvml) -> None:

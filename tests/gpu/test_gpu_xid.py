@@ -274,3 +274,12 @@ def test_other_events_of_a_process(exporter: Callable[..., Exporter], nvml: Fake
     nvml.tell(**told, _1__event=clock, _1__event_number=3)
     nvml.tell(**told, _1__event=poison, _1__event_number=4)
     running.wait_for(lambda s: s.value(metrics.EVENTS, 1, type="poison_fatal") == 2)
+
+
+def test_xids_come_also_when_another_event_is_refused(exporter: Callable[..., Exporter], nvml: FakeNvml) -> None:
+    told = {"_0__event_types": 0xA000, "_0__event_refused": 0x8000}
+    nvml.tell(gpus=1, **told)
+    running = exporter(QUICK, nvml=nvml)
+    running.wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    nvml.tell(gpus=1, **told, _0__xid=79)
+    running.wait_for(lambda s: s.value(metrics.XID_ERRORS, 0, xid="79", source="nvml") == 1)

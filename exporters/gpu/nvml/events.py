@@ -8,7 +8,7 @@ import pynvml
 
 from exporters.gpu.answers import GpuEvent, XidEvent
 from exporters.gpu.driver import Device
-from exporters.gpu.errors import UnsupportedError
+from exporters.gpu.errors import PermissionDeniedError, TransientError, UnsupportedError
 from exporters.gpu.nvml.calls import call, check, symbol
 from exporters.gpu.questions import Happening
 
@@ -47,7 +47,7 @@ class NvmlXidEvents:
         """Register a GPU, once; an event names it by its handle."""
         handle = _handle(device)
         if _address(handle) not in self._uuids:
-            call("nvmlDeviceRegisterEvents", handle, XID | _others(handle), self._set)
+            self._register(handle)
             self._uuids[_address(handle)] = device.uuid
 
     def wait(self, seconds: float) -> XidEvent | GpuEvent | None:
@@ -68,6 +68,18 @@ class NvmlXidEvents:
     def close(self) -> None:
         """Free the event set."""
         call("nvmlEventSetFree", self._set)
+
+    def _register(self, handle: Any) -> None:
+        others = _others(handle)
+        if others:
+            try:
+                call("nvmlDeviceRegisterEvents", handle, XID | others, self._set)
+            except (UnsupportedError, PermissionDeniedError, TransientError):
+                # The XIDs must not be lost for one of the others.
+                pass
+            else:
+                return
+        call("nvmlDeviceRegisterEvents", handle, XID, self._set)
 
 
 def _others(handle: Any) -> int:

@@ -65,7 +65,10 @@ def read_one(caller: Caller, field: Field, wide: bool = False) -> int:
         UnsupportedError: When there is none, or when it is to be of 64 bits and is not.
     """
     found = read(caller, [field]).get(field)
-    if found is None or (wide and found.type not in WIDE):
+    if found is not None and wide and found.type not in WIDE:
+        caller.refuse(field, pynvml.NVML_ERROR_NOT_SUPPORTED)
+        found = None
+    if found is None:
         raise error(FUNCTION, pynvml.NVML_ERROR_NOT_SUPPORTED)
     return found.value
 
