@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from exporters.probe.budget import Amount, Budgets
 from exporters.probe.failures import ProbeError
 from exporters.probe.manners import Manners
 from exporters.probe.models import served_models
 from exporters.probe.run import ProbeResult, run_probe, unasked
-from exporters.probe.spending import estimated_tokens, used
+from exporters.probe.spending import Spending
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Scenario, Target, parse_config
 from inferwatch.config.model import ProbeBudget
@@ -49,9 +48,8 @@ class AnyTarget:
     """
 
     def __init__(self, tokens_per_day: int, folder: Path | None, clock: Callable[[], float] = time.time) -> None:
-        self._limit = ProbeBudget(tokens_per_day=tokens_per_day)
-        self._budgets = Budgets(clock, folder, FILE_NAME)
-        self._budgets.apply({_ALL: ""})
+        self._allowance = ProbeBudget(tokens_per_day=tokens_per_day)
+        self._spending = Spending(clock, folder, FILE_NAME)
         self._manners = Manners()
         self._asked_for_patience = 0
 
@@ -59,22 +57,21 @@ class AnyTarget:
         """Return the result of a probe, or a sentence that says why it may not run."""
         if (seconds := self._manners.paused(target.name)) > 0:
             return f"{target.url} asked to be left alone for {seconds:.0f} s more (Retry-After)"
-        prompt, output = estimated_tokens(scenario), scenario.max_tokens
-        booked = Amount(prompt + output)
-        if not self._budgets.reserve(_ALL, booked, self._limit):
-            return f"the {self._limit.tokens_per_day} tokens of --probe.allow-any-target are spent for today (UTC)"
-        spent = booked
+        payer = target.model_copy(update={"name": _ALL, "probe_budget": self._allowance})
+        booking = self._spending.book(payer, name, scenario, due=False)
+        if booking is None:
+            return f"the {self._allowance.tokens_per_day} tokens of --probe.allow-any-target are spent for today (UTC)"
+        result: ProbeResult | None = None
         try:
             result = _probe(target, name, scenario, transcript)
-            spent = Amount(sum(used(result, prompt, output)))
             self._note_patience(target, result)
             return result
         finally:
-            self._budgets.settle(_ALL, booked, spent)
+            self._spending.settle(booking, result)
 
     def save(self) -> None:
         """Keep what was spent across a restart."""
-        self._budgets.save()
+        self._spending.budgets.save()
 
     def _note_patience(self, target: Target, result: ProbeResult) -> None:
         self._asked_for_patience += result.retry_after_seconds is not None

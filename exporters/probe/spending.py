@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporters.probe.budget import Amount, Budgets
+from exporters.probe.budget import FILE_NAME, Amount, Budgets
 from exporters.probe.prime import output_limit
 from exporters.probe.run import ProbeResult
 from inferwatch.config import Config, Scenario, Target
@@ -35,10 +35,13 @@ class Spending:
     Args:
         clock: Returns Unix time.
         folder: Where the day's count is kept; None keeps it in memory alone.
+        file_name: What its file is called.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time, folder: Path | None = None) -> None:
-        self.budgets = Budgets(clock, folder)
+    def __init__(
+        self, clock: Callable[[], float] = time.time, folder: Path | None = None, file_name: str = FILE_NAME
+    ) -> None:
+        self.budgets = Budgets(clock, folder, file_name)
         self._lock = threading.Lock()
         self._prompts: dict[Key, int] = {}  # what a server counted last
         self._refused: dict[Key, int] = {}  # the day on which a probe was refused
