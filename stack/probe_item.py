@@ -31,6 +31,7 @@ def as_item(result: ProbeResult, server_version: str | None) -> dict[str, object
         "prompt_tokens": result.prompt_tokens,
         "token_source": result.token_source,
         "buffered": result.buffered,
+        "primed": None if result.primed is None else not result.primed.problem,
         "phases": result.phases,
         "server_seconds": dict(result.server_seconds),
         "response_model": result.response_model,

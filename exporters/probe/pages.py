@@ -2,7 +2,7 @@
 
 import html
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from urllib.parse import urlencode
 
@@ -70,8 +70,7 @@ class TargetsPage:
 
     def _one(self, target: Target) -> str:
         now = self._clock()
-        facts = f"{target.url}, {target.api}"
-        parts = [f"<p>{html.escape(facts)}</p>"]
+        parts = [f"<p>{html.escape(sentence)}</p>" for sentence in self._facts(target)]
         if pause := self._pause(target):
             parts.append(f"<p class=bad>{html.escape(pause)}</p>")
         for plan in self._by_target().get(target.name, []):
@@ -85,6 +84,23 @@ class TargetsPage:
             rows = [[*_cells(entry, now), _text(entry.detail)] for entry in self._prober.history.of(plan.key)]
             parts.append(_table(("ended", "outcome", *FIGURES, "detail"), rows))
         return "\n".join(parts)
+
+    def _facts(self, target: Target) -> Iterator[str]:
+        yield f"{target.url}, {target.api}"
+        for (name, model), identity in self._prober.identities.all().items():
+            names = identity.names
+            told = {
+                "called": names["model"],
+                "fingerprint": names["system_fingerprint"],
+                "version of the server": names["server_version"],
+            }
+            if name == target.name and any(told.values()):
+                yield f"Answers for {model}: {', '.join(f'{what} {said}' for what, said in told.items() if said)}."
+        codes = self._prober.responses.all().get(target.name, {})
+        if counted := [f"{code} ({count})" for code, count in sorted(codes.items()) if count]:
+            yield f"Statuses of its answers since this process started: {', '.join(counted)}."
+        if refused := self._prober.refusals.by_target().get(target.name):
+            yield f"It refuses {', '.join(sorted(refused))}, so probes do without."
 
     def _by_target(self) -> dict[str, list[Plan]]:
         plans: dict[str, list[Plan]] = {}

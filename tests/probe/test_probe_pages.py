@@ -69,6 +69,22 @@ def test_it_shows_the_last_probe_of_each_and_the_history_of_one(hostile: Hostile
     assert "/probe?target=chat&scenario=short&debug=1" in one.links
 
 
+def test_it_says_who_answers_how_and_what_it_refuses(hostile: HostileServer) -> None:
+    in_force = config(hostile.url("picky"))
+    prober = Prober(lambda: 1000.0)
+    prober.apply(in_force)
+    assert "Statuses" not in page(prober, in_force, name="chat").text
+    prober.run(KEY)
+    prober.identities.saw("chat", "m", "served-<b>", None)
+    prober.identities.saw_version("chat", "0.11.0")
+    prober.identities.saw("other", "m", "of another", None)
+    text = page(prober, in_force, name="chat").text
+    assert "Answers for m: called served-<b>, version of the server 0.11.0." in text
+    assert "Statuses of its answers since this process started: 200 (1), 400 (2), 422 (1)." in text
+    assert "It refuses max_tokens, stream_options, temperature, so probes do without." in text
+    assert "of another" not in text
+
+
 def test_a_failure_says_why(hostile: HostileServer) -> None:
     in_force = config(hostile.url("unauthorized"))
     prober = Prober(lambda: 1000.0)

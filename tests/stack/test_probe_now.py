@@ -128,9 +128,14 @@ def items(config: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, An
 @pytest.mark.parametrize(
     ("status", "rest", "expected"),
     [
-        (200, "", {"outcome": "success", "status_code": 200, "finish_reason": "stop", "checks_passed": None}),
+        (
+            200,
+            "",
+            {"outcome": "success", "status_code": 200, "finish_reason": "stop", "checks_passed": None, "primed": None},
+        ),
         (200, CHECKED % "three", {"outcome": "success", "checks_passed": True}),
         (200, CHECKED % "five", {"outcome": "check_failed", "checks_passed": False, "finish_reason": "stop"}),
+        (200, CHECKED.replace("p,", "p, primed: true,") % "one", {"primed": True, "output_tokens": 4}),
         (429, CHECKED % "three", {"outcome": "rate_limited", "status_code": 429, "checks_passed": None}),
         (500, "", {"outcome": "http_5xx", "output_tokens": None, "finish_reason": None, "server_version": None}),
     ],
