@@ -5,21 +5,18 @@ The clock of TTFT starts at `sending_at`, when the connection is made: DNS, TCP 
 
 import contextlib
 import ipaddress
-import queue
 import socket
-import threading
 import time
 from collections.abc import Iterable
-from typing import Any
 
 from exporters.probe.deadline import Deadline
 from exporters.probe.kernel_stamps import ask_for_stamps
+from exporters.probe.resolver import Address, resolve_within
 from exporters.probe.stamped import StampedFile
 from exporters.probe.transcript import Exchanged
 
 # How far behind the deadline the timeout of a single read lies.
 NET_SECONDS = 5.0
-Address = tuple[Any, ...]
 
 
 class Recorder:
@@ -99,7 +96,7 @@ class Recorder:
             ipaddress.ip_address(host)
             return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
         self.begin("dns")
-        addresses = _resolve_within(host, port, self.deadline)
+        addresses = resolve_within(host, port, self.deadline)
         self.end()
         return addresses
 
@@ -123,23 +120,3 @@ class Recorder:
                 sock.settimeout(self.deadline.remaining() + NET_SECONDS)
                 return sock
         raise failed
-
-
-def _resolve_within(host: str, port: int, deadline: Deadline) -> list[Address]:
-    """Resolve in a thread, since getaddrinfo can neither be given a time nor be interrupted."""
-    answer: queue.SimpleQueue[list[Address] | OSError] = queue.SimpleQueue()
-
-    def resolve() -> None:
-        try:
-            answer.put(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except OSError as error:
-            answer.put(error)
-        except UnicodeError:
-            answer.put(socket.gaierror(socket.EAI_NONAME, "the name is not a host name"))
-
-    threading.Thread(target=resolve, name="probe-resolve", daemon=True).start()
-    deadline.guard(lambda: answer.put(TimeoutError("resolving took too long")))
-    found = answer.get()
-    if isinstance(found, OSError):
-        raise found
-    return found
