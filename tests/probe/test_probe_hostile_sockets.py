@@ -1,0 +1,237 @@
+"""Peers that are not there, or no longer: names, addresses, accept queues, connections that one end has forgotten."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+import pytest
+from hostile import HostileServer
+from hostile_peer import BEHAVIOURS, FINISH, Peer, contents, stream
+from probe_helpers import PATIENCE, scenario, target, until
+
+from exporters.probe.resolver import MOST_HANGING, _hanging
+from exporters.probe.run import ProbeResult, run_probe
+
+LIMIT = 1.0
+# Far above what the interruption itself takes, on any machine.
+AT_MOST = 30.0
+
+
+def probe(url: str, timeout: str = "1s", **more: object) -> ProbeResult:
+    return run_probe(target(url), "short", scenario(timeout, **more), "m")
+
+
+def timed(url: str, **more: object) -> ProbeResult:
+    """Probe with a deadline of a second, and check that it was kept."""
+    began = time.monotonic()
+    result = probe(url, **more)
+    assert LIMIT <= time.monotonic() - began < AT_MOST
+    assert "1 s" in result.detail
+    return result
+
+
+# Half-open: the peer is gone without a word, which is to say that it never says anything again.
+
+
+def half_open(pieces: tuple[bytes, ...]) -> Callable[[Peer], None]:
+    def play(peer: Peer) -> None:
+        for piece in pieces:
+            peer.sock.sendall(piece)
+        peer.hold()
+
+    return play
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+BODY = b"".join(contents())
+STAGES = {
+    "after the request": ((), "ttft_timeout"),
+    "inside the status": ((b"HTTP/1.1 2",), "ttft_timeout"),
+    "inside the head": ((HEAD,), "ttft_timeout"),
+    "after the head": ((HEAD + b"\r\n",), "ttft_timeout"),
+    "inside the size of a chunk": ((HEAD + b"Transfer-Encoding: chunked\r\n\r\n1",), "ttft_timeout"),
+    "inside a chunk": ((HEAD + b"Transfer-Encoding: chunked\r\n\r\nfff\r\n" + BODY,), "deadline"),
+    "inside the first event": ((HEAD + b"\r\n" + BODY[:20],), "ttft_timeout"),
+    "after tokens": ((HEAD + b"\r\n" + BODY,), "deadline"),
+    "after the reason": ((HEAD + b"\r\n" + BODY + FINISH,), "deadline"),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_peer_that_is_gone_without_a_word(stage: str, hostile: HostileServer) -> None:
+    pieces, outcome = STAGES[stage]
+    with mock.patch.dict(BEHAVIOURS, {"scripted": half_open(pieces)}):
+        assert timed(hostile.url("scripted")).outcome == outcome
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_limits_on_silence_see_it_sooner(stage: str, hostile: HostileServer) -> None:
+    pieces, outcome = STAGES[stage]
+    # With the reason of the end the last token has come, and no other is waited for.
+    expected = "deadline" if stage == "after the reason" else {"deadline": "gap_timeout"}.get(outcome, outcome)
+    with mock.patch.dict(BEHAVIOURS, {"scripted": half_open(pieces)}):
+        limits = {"ttft_timeout": "500ms", "gap_timeout": "500ms"}
+        result = probe(hostile.url("scripted"), "2s", **limits)
+    assert result.outcome == expected
+    assert ("2 s" if expected == "deadline" else "0.5 s") in result.detail
+
+
+def test_a_peer_that_says_no_more_and_listens(hostile: HostileServer) -> None:
+    """Half-closed: its end of the stream is an end like any other."""
+
+    def play(peer: Peer) -> None:
+        peer.chunked = False
+        peer.head()
+        stream(peer, *contents(("a", "b", "c")), FINISH, step=0.0)
+        peer.sock.shutdown(socket.SHUT_WR)
+        peer.hold()
+
+    with mock.patch.dict(BEHAVIOURS, {"scripted": play}):
+        result = probe(hostile.url("scripted"), "60s")
+    assert (result.outcome, result.output_tokens) == ("success", 3)
+
+
+# Accept queues
+
+
+@contextmanager
+def deaf(backlog: int) -> Iterator[int]:
+    """A port on which connections are queued and never accepted."""
+    with socket.create_server(("127.0.0.1", 0), backlog=backlog) as listener:
+        yield listener.getsockname()[1]
+
+
+def test_a_server_that_accepts_nobody() -> None:
+    """The kernel completes the handshake of TCP for it, so it is the request that is not answered."""
+    with deaf(8) as port:
+        result = timed(f"http://127.0.0.1:{port}/v1")
+    assert (result.outcome, "tcp" in result.phases) == ("ttft_timeout", True)
+
+
+def test_a_deadlocked_accept_queue_that_is_full() -> None:
+    with deaf(0) as port, queued(port):
+        result = timed(f"http://127.0.0.1:{port}/v1")
+    assert (result.outcome, result.phases) == ("connect", {})
+
+
+@contextmanager
+def queued(port: int) -> Iterator[None]:
+    """Fill an accept queue, until one more connection would wait."""
+    waiting = []
+    try:
+        for _ in range(8):
+            waiting.append(socket.socket())
+            waiting[-1].setblocking(False)
+            waiting[-1].connect_ex(("127.0.0.1", port))
+        yield
+    finally:
+        for sock in waiting:
+            sock.close()
+
+
+# Names and addresses
+
+
+def resolving(*addresses: tuple[str, int]) -> object:
+    """Let every name have these addresses."""
+    answers = [
+        (socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))
+        for host, port in addresses
+    ]
+    real = socket.getaddrinfo
+
+    def resolve(host: str, *arguments: object, **more: object) -> object:
+        return answers if host == "several.example" else real(host, *arguments, **more)  # type: ignore[arg-type]
+
+    return mock.patch.object(socket, "getaddrinfo", resolve)
+
+
+def url_of(server: HostileServer, name: str = "good") -> str:
+    return server.url(name, host="several.example")
+
+
+def test_the_first_address_refuses_and_the_second_answers(hostile: HostileServer, free_port: int) -> None:
+    with resolving(("127.0.0.1", free_port), ("127.0.0.1", hostile.port)):
+        result = probe(url_of(hostile), "60s")
+    assert result.outcome == "success" and {"dns", "tcp"} <= set(result.phases)
+
+
+def test_the_first_address_swallows_and_the_second_answers(hostile: HostileServer) -> None:
+    """Each address has its share of the time that is left."""
+    with deaf(0) as port, queued(port), resolving(("127.0.0.1", port), ("127.0.0.1", hostile.port)):
+        result = probe(url_of(hostile), "4s")
+    assert result.outcome == "success"
+    # Half of the four seconds went into the first.
+    assert result.phases["tcp"] >= 1.9
+
+
+def test_no_address_answers(free_port: int) -> None:
+    with resolving(("127.0.0.1", free_port), ("127.0.0.2", free_port)):
+        result = probe(f"http://several.example:{free_port}/v1", "20s")
+    assert result.outcome == "connect" and "connection refused" in result.detail
+
+
+def test_an_address_that_no_network_has(hostile: HostileServer) -> None:
+    with resolving(("255.255.255.255", hostile.port)):
+        result = probe(url_of(hostile), "20s")
+    assert result.outcome == "connect" and result.phases.keys() == {"dns"}
+
+
+def test_a_name_without_an_address(hostile: HostileServer) -> None:
+    with resolving():
+        result = probe(url_of(hostile), "20s")
+    assert result.outcome in ("dns", "connect"), result.detail
+
+
+@pytest.mark.parametrize("host", ["x" * 64 + ".example", "a..b", "xn--a.example", "no such name", "*.example"])
+def test_a_name_that_cannot_be(host: str) -> None:
+    answered = run_probe(
+        target("http://chat.example/v1").model_copy(update={"url": f"http://{host}/v1"}), "short", scenario("20s"), "m"
+    )
+    assert answered.outcome in ("dns", "internal"), answered.detail
+    assert "Traceback" not in answered.detail
+
+
+@pytest.mark.parametrize("error", [socket.EAI_AGAIN, socket.EAI_FAIL, socket.EAI_NONAME, socket.EAI_NODATA])
+def test_a_resolver_that_fails(error: int) -> None:
+    def fail(*_: object, **__: object) -> object:
+        raise socket.gaierror(error, "the resolver's own words")
+
+    with mock.patch.object(socket, "getaddrinfo", fail):
+        result = probe("http://several.example/v1", "20s")
+    assert (result.outcome, result.phases) == ("dns", {})
+    assert "the name several.example was not resolved: the resolver's own words" in result.detail
+
+
+def resolvers() -> int:
+    return sum(thread.name == "probe-resolve" for thread in threading.enumerate())
+
+
+def test_a_resolver_that_hangs_holds_up_no_more_than_a_few_threads(hostile: HostileServer) -> None:
+    """However many probes give up on it; and when it answers again, those who wait by then have the answer."""
+    release = threading.Event()
+    real = socket.getaddrinfo
+
+    def hang(host: str, *arguments: object, **more: object) -> object:
+        release.wait(PATIENCE)
+        return real("127.0.0.1", *arguments, **more)  # type: ignore[arg-type]
+
+    with mock.patch.object(socket, "getaddrinfo", hang):
+        url = hostile.url("good", host="slow.example")
+        for _ in range(2 * MOST_HANGING):
+            result = probe(url, "100ms")
+            assert (result.outcome, result.phases) == ("dns", {}) and "within 0.1 s" in result.detail
+        assert resolvers() == MOST_HANGING
+        results: list[ProbeResult] = []
+        thread = threading.Thread(target=lambda: results.append(probe(url, "60s")))
+        thread.start()
+        until(lambda: any(lookup.waiting for lookup in _hanging[("slow.example", hostile.port)]), "it waits")
+        release.set()
+        thread.join()
+        until(lambda: resolvers() == 0, "the threads that resolved have ended")
+        assert [result.outcome for result in results] == ["success"]
+        assert not _hanging
+        assert probe(url, "60s").outcome == "success"
