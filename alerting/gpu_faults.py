@@ -3,9 +3,10 @@
 from alerting.alert import Alert, looked_up
 from alerting.resources import GPU_SENTENCE, SERVES
 from exporters.gpu import metrics as gpu
+from exporters.gpu.xid import catalogue
 from exporters.probe import metrics as probe
 from prometheus import vocabulary as names
-from prometheus.promql import aggregate, block, configured, increase, selector
+from prometheus.promql import aggregate, block, configured, selector
 
 CARD = ("node", "gpu", "uuid")
 # An XID happens in an instant; a ticket must stay long enough to be read.
@@ -59,15 +60,15 @@ def _lost() -> Alert:
 
 
 def _xid() -> Alert:
-    counted = names.GPU_XID_ERRORS
+    # By number, as an exporter that says which are critical may be gone with its node.
+    counted = selector(names.GPU_XID_ERRORS, xid="=~" + "|".join(map(str, catalogue.of_severity("critical"))))
     # A series that was not there an hour ago was made by its first XID, which increase() does not see. Its last value
     # counts, also when the exporter was restarted since.
     new = f"last_over_time({counted}[{XID_WINDOW}])\nunless\n{counted} offset {XID_WINDOW}"
-    more = increase(counted, XID_WINDOW)
-    critical = selector(gpu.XID_INFO, severity="critical")
+    more = f"increase({counted}[{XID_WINDOW}])"
     return Alert(
         "GPUXid",
-        expr=f"{aggregate('sum', (*CARD, 'xid'), f'{block(new)} or {more}')} > 0\nand on (xid)\n{critical}",
+        expr=f"{aggregate('sum', (*CARD, 'xid'), f'{block(new)} or {more}')} > 0",
         wait="30s",
         severity="ticket",
         family="gpu",

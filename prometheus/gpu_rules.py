@@ -4,15 +4,15 @@ from exporters.gpu import metrics as gpu
 from exporters.probe import metrics as probe
 from prometheus import gpu_exporters as others
 from prometheus import vocabulary as names
-from prometheus.groups import Group, Rule, group, record
+from prometheus.groups import SLOW, Group, Rule, group, record
 from prometheus.promql import aggregate, block, configured, indent, rate, selector
 
 CARD = others.CARD
 PLACE = ("node", "gpu")
-# Some thirty series of each GPU are read, which is most of what a fleet's rules cost, and no page rests on them. What
-# is a share of five minutes, or a count that an hour is looked through for, needs no more than one look a minute.
+# Some thirty series of each GPU are read, which is most of what a fleet's rules cost, and no page rests on them.
 INTERVAL = "30s"
-COUNTED_INTERVAL = "1m"
+# Two evaluations of their group.
+XIDS_LAST = "2m"
 
 
 def groups() -> list[Group]:
@@ -24,9 +24,11 @@ def groups() -> list[Group]:
         record(names.GPU_TEMPERATURE, _first(aggregate("max", CARD, str(gpu.TEMPERATURE)), others.temperature())),
         record(names.GPU_POWER, _first(aggregate("max", CARD, str(gpu.POWER_USAGE)), others.power())),
     ]
-    # Almost all of a fleet's XID counters are 0, and a look back over an hour need not read those.
-    xids = record(names.GPU_XID_ERRORS, aggregate("max", (*CARD, "xid", "source"), f"{gpu.XID_ERRORS} > 0"))
-    return [group("gpu", now, INTERVAL), group("gpu-counted", [xids, *_throttling()], COUNTED_INTERVAL)]
+    # Almost all XID counters of a fleet are 0, and a look back over an hour need not read those. One scrape is enough:
+    # a node may be gone after an XID.
+    counted = f"last_over_time({gpu.XID_ERRORS}[{XIDS_LAST}]) > 0"
+    xids = record(names.GPU_XID_ERRORS, aggregate("max", (*CARD, "xid", "source"), counted))
+    return [group("gpu", now, INTERVAL), group("gpu-counted", [xids, *_throttling()], SLOW)]
 
 
 def _throttling() -> list[Rule]:
