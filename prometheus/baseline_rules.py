@@ -1,7 +1,7 @@
 """What is usual: each series over the last day ending an hour ago, so that an incident is not its own measure."""
 
 from prometheus import vocabulary as names
-from prometheus.groups import Group, Rule, group, record
+from prometheus.groups import SLOW, Group, Rule, group, record
 from prometheus.probe_rules import HISTOGRAMS, SERIES
 from prometheus.promql import aggregate, increase, rate
 
@@ -10,7 +10,6 @@ WINDOW = "[1d] offset 1h"
 # An hour of samples, at the usual 15 s, and at the minute of medians and of throttling; with fewer there is no "usual".
 FEWEST_SAMPLES = 240
 FEWEST_MINUTES = 60
-MEDIANS_INTERVAL = "1m"
 # Reading a day of samples costs; the answer changes slowly. Well under the five minutes after which it would be stale.
 INTERVAL = "2m"
 
@@ -23,7 +22,7 @@ def groups() -> list[Group]:
         baselines.append(_usual(0.5, names.quantile(latency, "p99"), FEWEST_SAMPLES))
         baselines.append(_usual(0.5, names.probe_median(latency), FEWEST_MINUTES))
     baselines.append(_usual(0.95, names.GPU_THROTTLED, FEWEST_MINUTES))
-    return [group("llm-probe-medians", medians, MEDIANS_INTERVAL), group("baselines", baselines, INTERVAL)]
+    return [group("llm-probe-medians", medians, SLOW), group("baselines", baselines, INTERVAL)]
 
 
 def _medians(latency: str) -> list[Rule]:

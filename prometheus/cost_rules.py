@@ -7,7 +7,7 @@ money, so the larger of the two is taken; what each of them caused as traffic is
 
 from exporters.probe import metrics as probe
 from prometheus import vocabulary as names
-from prometheus.groups import Group, Rule, group, record
+from prometheus.groups import SLOW, Group, Rule, group, record
 from prometheus.promql import aggregate, configured, increase, rate
 
 TARGET = ("target",)
@@ -15,15 +15,13 @@ MONEY = ("target", "currency")
 # Below these a unit cost says more about the hour than about the target, so there is none.
 FEWEST_TOKENS = 1000
 FEWEST_REQUESTS = 10
-# What holds for an hour changes slowly.
-INTERVAL = "1m"
 
 
 def groups() -> list[Group]:
     """Return the group of users' traffic now, and the group of costs."""
     traffic = record(names.USER_OUTPUT_TOKENS_RATE, _minus(names.OUTPUT_TOKENS_RATE, rate(probe.OUTPUT_TOKENS)))
     costs = [*_money(), *_users(), *_busy(), *_unit_costs(), _idle()]
-    return [group("llm-users", [traffic]), group("llm-cost", costs, INTERVAL)]
+    return [group("llm-users", [traffic]), group("llm-cost", costs, SLOW)]
 
 
 def _money() -> list[Rule]:

@@ -9,33 +9,33 @@ from collections.abc import Callable
 from inferwatch.engines import Engine, load_engines
 from prometheus import vocabulary as names
 from prometheus.concepts import CONCEPTS, INSTANCE, Concept
-from prometheus.groups import Group, Rule, group, record
+from prometheus.groups import SLOW, Group, Rule, group, record
 from prometheus.promql import RATE_WINDOW, RATE_WINDOW_SECONDS, aggregate, block, selector
 
 MODEL = ("target", "model_name")
-# What pages, panels and alerts follow closely. The rest is asked for by hand, and comes once a minute over windows of
-# five; its latencies are most of what rules cost.
-FOLLOWED = ("requests_running", "requests_waiting", "kv_cache_usage_ratio", "prompt_tokens", "output_tokens")
-PAGED = ("ttft", "tpot")
-SLOW_INTERVAL = "1m"
+# What alerts and panels follow closely, beside the latencies that pages rest on. The rest is asked for by hand and is
+# recorded once a minute; its histograms are most of what rules cost. Nothing follows gateways.
+FOLLOWED = (
+    "requests_running", "requests_waiting", "kv_cache_usage_ratio:max", "prompt_tokens:rate5m", "output_tokens:rate5m",
+)  # fmt: skip
 Over = Callable[[str], str]
 
 
 def by_file() -> dict[str, list[Group]]:
     """Return the groups of each engine and gateway that has metrics, by the name of their file.
 
-    The first holds what is followed closely and the latencies that pages read; the second, which is evaluated less
-    often, the other concepts and latencies, sums of an hour, and how well the buckets of each latency fit.
+    The first holds what is followed closely, the second, which is evaluated less often, the rest.
     """
     made: dict[str, list[Group]] = {}
     for engine in load_engines().values():
         file, prompt, slow = f"{engine.kind}-{engine.name}", *_concepts(engine)
         for latency, histograms in engine.histograms.items():
-            (prompt if latency in PAGED else slow).extend(_latency(engine, latency, histograms))
-            slow += _fit(engine, latency)
+            followed = engine.kind == "engine" and latency in names.PAGED_LATENCIES
+            (prompt if followed else slow).extend(_quantiles(engine, latency, histograms))
+            slow += [_mean(engine, latency, histograms), *_fit(engine, latency)]
         if prompt or slow:
             made[file] = [group(f"llm-{file}", prompt)] if prompt else []
-            made[file] += [group(f"llm-{file}-slow", slow, SLOW_INTERVAL)] if slow else []
+            made[file] += [group(f"llm-{file}-slow", slow, SLOW)] if slow else []
     return made
 
 
@@ -48,7 +48,7 @@ def _concepts(engine: Engine) -> tuple[list[Rule], list[Rule]]:
     prompt: list[Rule] = []
     slow: list[Rule] = []
     for name, expr in exprs.items():
-        followed = name.split(":")[0] in FOLLOWED and not name.endswith("1h")
+        followed = engine.kind == "engine" and name in FOLLOWED
         (prompt if followed else slow).append(record(f"{prefix}:{name}", expr, **stamp))
     return prompt, slow
 
@@ -100,19 +100,17 @@ def _process_start(process_of: str) -> str:
     return aggregate("max", INSTANCE, f"{started}\n* on (target, instance) group_right ()\n({present} > bool 0)")
 
 
-def _latency(engine: Engine, latency: str, histograms: list[str]) -> list[Rule]:
-    """Return the rules of one latency.
+def _quantiles(engine: Engine, latency: str, histograms: list[str]) -> list[Rule]:
+    """Return the rules of a latency's quantiles, and of what they rest on.
 
     The raw buckets are read once, and the quantiles come from their recorded rates: per engine kind, for the bucket
     bounds of two kinds differ. While there are no requests a quantile is NaN; the comparison drops it.
     """
     prefix, stamp = names.prefix(engine.kind), _stamp(engine)
     recorded = names.buckets(latency, prefix)
-    counted = names.observations(latency, prefix)
-    buckets = _by_model(engine, histograms, "_bucket", "le")
-    total, count = (f"{RATE_WINDOW_SECONDS} * {_by_model(engine, histograms, part)}" for part in ("_sum", "_count"))
+    count = f"{RATE_WINDOW_SECONDS} * {_by_model(engine, histograms, '_count')} > 0"
     return [
-        record(recorded, buckets, **stamp),
+        record(recorded, _by_model(engine, histograms, "_bucket", "le"), **stamp),
         *(
             record(
                 names.quantile(latency, name, prefix),
@@ -121,13 +119,15 @@ def _latency(engine: Engine, latency: str, histograms: list[str]) -> list[Rule]:
             )
             for name, value in names.QUANTILES.items()
         ),
-        record(counted, f"{count} > 0", **stamp),
-        record(
-            names.quantile(latency, "mean", prefix),
-            f"{total}\n/ on (target, model_name)\n{selector(counted, **stamp)}",
-            **stamp,
-        ),
+        record(names.observations(latency, prefix), count, **stamp),
     ]
+
+
+def _mean(engine: Engine, latency: str, histograms: list[str]) -> Rule:
+    """Return the rule of a latency's mean; absent without requests."""
+    prefix, stamp = names.prefix(engine.kind), _stamp(engine)
+    total, count = (_by_model(engine, histograms, part) for part in ("_sum", "_count"))
+    return record(names.quantile(latency, "mean", prefix), f"{total}\n/\n({count} > 0)", **stamp)
 
 
 def _fit(engine: Engine, latency: str) -> list[Rule]:

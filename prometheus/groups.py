@@ -5,6 +5,9 @@ from typing import Any
 
 import yaml
 
+# Of groups whose series rest on windows of five minutes and more, and that nobody follows from one scrape to the next.
+SLOW = "1m"
+
 Rule = dict[str, Any]
 Group = dict[str, Any]
 

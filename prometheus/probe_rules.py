@@ -3,7 +3,7 @@
 from exporters.probe import metrics as probe
 from inferwatch.metric import Metric
 from prometheus import vocabulary as names
-from prometheus.groups import Group, Rule, group, record
+from prometheus.groups import SLOW, Group, Rule, group, record
 from prometheus.promql import RATE_WINDOW_SECONDS, aggregate, rate
 
 SERIES = probe.PROBE
@@ -13,26 +13,32 @@ NOT_JUDGED = "tainted|rate_limited"
 
 
 def groups() -> list[Group]:
-    """Return the group of the probes."""
-    rules: list[Rule] = []
-    for latency in names.PROBE_LATENCIES:
-        rules += _latency(latency, HISTOGRAMS[latency])
+    """Return the group of the latencies that pages read, and the group of the rest."""
+    prompt: list[Rule] = []
+    slow: list[Rule] = []
+    for latency, histogram in HISTOGRAMS.items():
+        (prompt if latency in names.PAGED_LATENCIES else slow).extend(_quantiles(latency, histogram))
+        slow.append(_mean(latency, histogram))
     success = aggregate("sum", SERIES, rate(probe.REQUESTS, outcome="success"))
     judged = aggregate("sum", SERIES, rate(probe.REQUESTS, outcome=f"!~{NOT_JUDGED}"))
-    rules.append(record(names.PROBE_SUCCESS_RATIO, f"{success}\n/\n({judged} > 0)"))
-    return [group("llm-probe", rules)]
+    slow.append(record(names.PROBE_SUCCESS_RATIO, f"{success}\n/\n({judged} > 0)"))
+    return [group("llm-probe", prompt), group("llm-probe-slow", slow, SLOW)]
 
 
-def _latency(latency: str, histogram: Metric) -> list[Rule]:
+def _quantiles(latency: str, histogram: Metric) -> list[Rule]:
     recorded = names.buckets(latency, "llm_probe")
-    rules = [record(recorded, aggregate("sum", (*SERIES, "le"), rate(histogram.bucket)))]
-    # NaN without probes in the window; the comparison drops it.
-    rules += [
-        record(names.quantile(latency, name, "llm_probe"), f"histogram_quantile({value}, {recorded}) >= 0")
-        for name, value in names.QUANTILES.items()
-    ]
-    total = aggregate("sum", SERIES, rate(histogram.sum))
     count = aggregate("sum", SERIES, rate(histogram.count))
-    rules.append(record(names.quantile(latency, "mean", "llm_probe"), f"{total}\n/\n({count} > 0)"))
-    rules.append(record(names.observations(latency, "llm_probe"), f"{RATE_WINDOW_SECONDS} * {count} > 0"))
-    return rules
+    return [
+        record(recorded, aggregate("sum", (*SERIES, "le"), rate(histogram.bucket))),
+        # NaN without probes in the window; the comparison drops it.
+        *(
+            record(names.quantile(latency, name, "llm_probe"), f"histogram_quantile({value}, {recorded}) >= 0")
+            for name, value in names.QUANTILES.items()
+        ),
+        record(names.observations(latency, "llm_probe"), f"{RATE_WINDOW_SECONDS} * {count} > 0"),
+    ]
+
+
+def _mean(latency: str, histogram: Metric) -> Rule:
+    total, count = (aggregate("sum", SERIES, rate(part)) for part in (histogram.sum, histogram.count))
+    return record(names.quantile(latency, "mean", "llm_probe"), f"{total}\n/\n({count} > 0)")

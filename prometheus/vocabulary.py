@@ -16,6 +16,8 @@ LATENCIES = ("ttft", "tpot", "itl", "e2e", "queue", "prefill", "decode")
 GATEWAY_LATENCIES = ("ttft", "tpot", "itl", "e2e", "queue", "overhead")
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 PROBE_LATENCIES = ("ttft", "tpot", "e2e")
+# Those that pages rest on.
+PAGED_LATENCIES = ("ttft", "tpot")
 
 REQUESTS_RUNNING = "llm:requests_running"
 REQUESTS_WAITING = "llm:requests_waiting"
@@ -56,6 +58,9 @@ COST_PER_MTOK_OUTPUT = "llm:cost_per_mtok_output:1h"
 COST_PER_MTOK_TOTAL = "llm:cost_per_mtok_total:1h"
 COST_PER_1K_REQUESTS = "llm:cost_per_1k_requests:1h"
 IDLE_COST = "llm:idle_cost:1h"
+
+# Recorded for people who ask: no rule, alert or panel reads them. So are the concepts and latencies that none reads.
+ASKED_BY_HAND = (GPU_POWER, COST_PER_1K_REQUESTS, PROBE_SUCCESS_RATIO)
 
 
 def prefix(kind: str) -> str:
