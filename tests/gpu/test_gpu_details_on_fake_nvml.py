@@ -159,3 +159,11 @@ def test_bytes_a_second_over_pcie_without_blocking(exporter: Start, nvml: FakeNv
     assert scrape.value(metrics.PCIE_TRANSMITTING, 0) == 4021.5 * 2**20
     assert scrape.value(metrics.PCIE_RECEIVING, 0) == 8288 * 2**20
     assert nvml.calls("nvmlDeviceGetPcieThroughput", 0) == 0
+
+
+def test_more_processes_than_there_was_room_for(exporter: Start, nvml: FakeNvml, tmp_path: Path) -> None:
+    many = 40
+    nvml.tell(gpus=1, **{f"process__compute__{number}": f"{4711 + number}:4096" for number in range(many)})
+    scrape = exporter(QUICK, f"--path.procfs={tmp_path}", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    assert scrape.value(metrics.PROCESSES, 0, type="compute") == many
+    assert scrape.value(metrics.COLLECTOR_SUCCESS, collector="process") == 1
