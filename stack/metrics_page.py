@@ -7,6 +7,7 @@ from exporters.gpu import metrics as gpu_metrics
 from exporters.probe import metrics as probe_metrics
 from inferwatch.metric import Metric
 from prometheus.meanings import meanings
+from prometheus.recording import intervals
 from stack.page import metrics as page_metrics
 
 FILE = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
@@ -50,17 +51,33 @@ RECORDED = """\
 What the rules in prometheus/rules record. `llm:` comes from the engines' own metrics, `llm_probe:` from the probes,
 `gpu:` from our GPU exporter or, for a GPU that ours does not report, from dcgm-exporter or nvidia_gpu_exporter
 (docs/existing-prometheus.md says how to keep those). An engine that has no such metric has no such series.
+`Every` is how often a series is recorded. 15s is `evaluation_interval` in prometheus/prometheus.yml; what comes less
+often has a rule group with an interval of its own, and lags that much behind.
 """
 
 
 def rendered() -> dict[Path, str]:
     """Return the text of the generated file."""
     parts = [f"## {title}\n\n{where}\n\n{_declared(metrics)}" for title, where, metrics in PARTS]
+    every = intervals()
     recorded = _table(
-        ("Name", "Labels", "Meaning"),
-        (("<br>".join(f"`{name}`" for name in row.names), _labels(row.labels), row.meaning) for row in meanings()),
+        ("Name", "Labels", "Every", "Meaning"),
+        (
+            (
+                "<br>".join(f"`{name}`" for name in row.names),
+                _labels(row.labels),
+                _lines([every[name] for name in row.names]),
+                row.meaning,
+            )
+            for row in meanings()
+        ),
     )
     return {FILE: "\n".join([HEAD, *parts, RECORDED, recorded])}
+
+
+def _lines(values: Sequence[str]) -> str:
+    """Return the one value, or a line for each where they differ."""
+    return values[0] if len(set(values)) == 1 else "<br>".join(values)
 
 
 def _declared(metrics: Sequence[Metric]) -> str:

@@ -15,6 +15,7 @@ from exporters.gpu import metrics as gpu
 from exporters.probe import metrics as probe
 from inferwatch.engines import load_engines
 from prometheus.concepts import CONCEPTS, recorded
+from prometheus.recording import intervals
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -165,6 +166,13 @@ def test_no_page_reads_what_is_evaluated_less_often():
 
 def test_what_is_recorded_less_often_is_read_before_it_is_stale():
     assert {rule["interval"] for rule in RECORDS if rule["interval"]} <= {"30s", "1m", "2m"}
+
+
+def test_a_series_is_recorded_equally_often_by_whatever_records_it_and_as_documented():
+    own = yaml.safe_load((ROOT / "prometheus" / "prometheus.yml").read_text())["global"]["evaluation_interval"]
+    every = {rule["record"]: rule["interval"] or own for rule in RECORDS}
+    assert {rule["record"]: rule["interval"] or own for rule in reversed(RECORDS)} == every
+    assert intervals() == every
 
 
 def test_every_alert_waits_at_least_two_scrapes_except_the_watchdog():
