@@ -22,7 +22,7 @@ from inferwatch.secrets import SecretError, auth_headers
 LARGEST_FRAME = 1 << 20
 LARGEST_PER_TOKEN = 1 << 12
 # The pieces of a stream are stamped as they come, and looked at this often: for each token, that would take more time.
-HOLD_SECONDS = 0.25
+HOLD_SECONDS = 0.5
 DOCUMENT_TYPE = "application/json"
 # What has one of these types is that, unless it is what was asked for; anything else odd is judged by its bytes.
 _OTHER_TYPES = {

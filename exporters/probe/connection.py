@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from exporters.probe.deadline import Deadline
 from exporters.probe.kernel_stamps import ask_for_stamps
 from exporters.probe.resolver import Address, resolve_within
-from exporters.probe.stamped import StampedFile
+from exporters.probe.stamped import StampedResponse
 from exporters.probe.transcript import Exchanged
 
 # How far behind the deadline the timeout of a single read lies.
@@ -28,11 +28,12 @@ class Recorder:
 
     Attributes:
         stage: What it is doing now: dns, tcp, tls, send or headers.
+        began_at: When it was made.
         phases: How long each finished phase took, by metrics.PHASES; an address that needs no resolving has no dns.
         sending_at: When sending the request began.
         headers_at: When the status and headers had come.
         error: What broke the connection before it was made.
-        source: Where the answer is read from, once it is.
+        source: What the answer is read from, once it comes.
         exchanges: Where each request is noted for a person who asks to see it; mostly None.
     """
 
@@ -44,9 +45,9 @@ class Recorder:
         self.sending_at: float | None = None
         self.headers_at: float | None = None
         self.error: OSError | None = None
-        self.source: StampedFile | None = None
+        self.source: StampedResponse | None = None
         self.exchanges: list[Exchanged] | None = None
-        self._since = time.perf_counter()
+        self.began_at = self._since = time.perf_counter()
 
     def begin(self, stage: str) -> float:
         """Note that a stage begins, and return when."""
@@ -72,11 +73,8 @@ class Recorder:
         return at
 
     def hear_headers(self) -> None:
-        """Note that the status and headers have come; what follows them is stamped as it comes."""
-        source = self.source
-        self.headers_at = self.end(source.at if source is not None else None)
-        if source is not None and not source.closed:
-            source.receive()
+        """Note that the status and headers have come."""
+        self.headers_at = self.end(self.source.stamped.at if self.source is not None else None)
 
     def dial(self, host: str, port: int, options: Iterable[tuple[int, int, int | bytes]]) -> socket.socket:
         """Resolve and connect; raises OSError."""

@@ -31,8 +31,10 @@ def ask_for_stamps(sock: socket.socket) -> None:
             sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
 
 
-def arrived_at(ancillary: Ancillary, earliest: float) -> float:
-    """Return when the last of the bytes just read arrived, in seconds of `time.perf_counter`; now without a stamp.
+def arrived_at(ancillary: Ancillary, earliest: float) -> tuple[float, bool]:
+    """Return when the last of the bytes just read arrived, and whether that is the kernel's word; else it is now.
+
+    The time is in seconds of `time.perf_counter`.
 
     Args:
         ancillary: What `recvmsg` gave beside the bytes.
@@ -43,11 +45,11 @@ def arrived_at(ancillary: Ancillary, earliest: float) -> float:
         if time.perf_counter() - now < _TOGETHER_SECONDS:
             break
     else:
-        return now
+        return now, False
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(data) == _TIMESPEC.size:
             seconds, nanoseconds = _TIMESPEC.unpack(data)
             stamp: float = now - (wall - seconds * 1_000_000_000 - nanoseconds) / 1e9
             if earliest - _TOLERANCE_SECONDS <= stamp <= now + _TOLERANCE_SECONDS:
-                return min(max(stamp, earliest), now)
-    return now
+                return min(max(stamp, earliest), now), True
+    return now, False

@@ -26,10 +26,10 @@ from exporters.probe.manners import retry_after_seconds
 from exporters.probe.parameters import refused_parameter
 from exporters.probe.protocols.base import error_identifier
 from exporters.probe.session import TunnelError, new_session
+from exporters.probe.stamped import READ_SIZE
 from exporters.probe.transcript import Exchanged
 from exporters.probe.way import DIRECT, Way, refused_by_proxy
 
-READ_SIZE = 1 << 16
 # What is read of an answer that is no stream, to find the identifier of its error.
 LARGEST_ERROR_BODY = 1 << 16
 # So long before a limit that a token moves on, tokens are looked at as they come.
@@ -85,11 +85,12 @@ class Exchange:
         if source is None:
             raise ValueError("nothing was read of this answer")
         deadline = self.recorder.deadline
-        source.hold = lambda: min(hold, deadline.until_limit() - LIMIT_MARGIN_SECONDS)
+        source.stamped.hold = lambda: min(hold, deadline.until_limit() - LIMIT_MARGIN_SECONDS)
+        plain = "Content-Encoding" not in self.response.headers
         total = 0
         while True:
             try:
-                data = raw.read1(READ_SIZE, decode_content=True)
+                data = source.read_piece() if plain else raw.read1(READ_SIZE, decode_content=True)
             except DecodeError:
                 raise StreamFormatError("its compression cannot be undone") from None
             except Exception as error:  # noqa: BLE001 - urllib3, http.client, ssl and zlib raise their own kinds here
@@ -98,8 +99,9 @@ class Exchange:
                 total += len(data)
                 if total > largest:
                     raise TooLargeError(f"it passed {largest} bytes")
-                yield source.at, data
+                yield source.stamped.at, data
             elif raw.closed:
+                raw.release_conn()
                 return
             # Else a decompressor took the bytes and has nothing to give yet.
 

@@ -11,14 +11,26 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 # Nothing more is read of a connection while so much waits to be taken.
 LARGEST_QUEUE = 1 << 20
+# While much comes and the kernel stamps it, it is read this often: to wake for each token would take more time than
+# all else. Two tokens of one stream that come nearer to each other may get the stamp of the second.
+REST_SECONDS = 0.001
 # What the last piece of a chunked body ends in; a body that ends otherwise is found to end a moment later.
 _LAST_CHUNK = b"0\r\n\r\n"
 _NOTHING_YET = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
-Piece = tuple[float, bytes]
+
+class Piece(NamedTuple):
+    """What one read gave, b"" at the end; when it had arrived, and whether that is the kernel's word."""
+
+    at: float
+    data: bytes
+    exact: bool
+
+
 Read = Callable[[], Piece]
 
 
@@ -27,7 +39,7 @@ class Inbox:
 
     Args:
         sock: The connection.
-        read: Reads once from it and says when that arrived; b"" is the end.
+        read: Reads once from it.
         receiver: The thread that is to call it.
     """
 
@@ -56,7 +68,7 @@ class Inbox:
             self._unwatch()
 
     def take(self, hold: float, timeout: float | None) -> list[Piece]:
-        """Return what has come and was not taken; the last piece of all is (when, b"").
+        """Return what has come and was not taken; the last piece of all is empty.
 
         Args:
             hold: If nothing has come yet, let it add up for so many seconds, unless the body ends before.
@@ -91,28 +103,29 @@ class Inbox:
         if not self._pieces and self._ended is None:
             self._ready.wait(timeout)
 
-    def receive(self) -> None:
-        """Read what has come; for the receiver's thread."""
+    def receive(self) -> bool:
+        """Read what has come, for the receiver's thread; return whether its stamp is exact, however late this is."""
         with self._lock:
             if not self._watched:
-                return
+                return True
             try:
-                at, data = self._read()
+                piece = self._read()
             except _NOTHING_YET:
-                return
+                return True
             except Exception as error:  # noqa: BLE001 - whatever it is, it is the end of this connection alone
                 self._end(error)
-                return
-            if not data:
-                self._end((at, data))
-                return
-            self._pieces.append((at, data))
-            self._queued += len(data)
+                return True
+            if not piece.data:
+                self._end(piece)
+                return True
+            self._pieces.append(piece)
+            self._queued += len(piece.data)
             if self._queued > LARGEST_QUEUE:
                 self._unwatch()
                 self._ready.set()
-            elif at >= self._wanted_at or data.endswith(_LAST_CHUNK):
+            elif piece.at >= self._wanted_at or piece.data.endswith(_LAST_CHUNK):
                 self._ready.set()
+            return piece.exact
 
     def _end(self, how: Piece | Exception) -> None:
         self._unwatch()
@@ -152,9 +165,15 @@ class Receiver:
             self._selector.unregister(sock)
 
     def _run(self) -> None:
+        woke, busy = 0.0, False
         while True:
-            for key, _ in self._selector.select(None):
-                key.data.receive()
+            if busy:
+                time.sleep(REST_SECONDS)
+            found = self._selector.select(0 if busy else None)
+            now = time.perf_counter()
+            stamped = [key.data.receive() for key, _ in found]
+            busy = all(stamped) and (len(found) > 1 or now - woke < REST_SECONDS)
+            woke = now
 
 
 # One for the process.

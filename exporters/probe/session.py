@@ -49,9 +49,9 @@ class _TimedConnection(HTTPConnection):
         self.recorder.begin("headers")
 
     def response_class(self, sock: socket.socket, *args: Any, **kwargs: Any) -> StampedResponse:  # type: ignore[override]
-        response = StampedResponse(sock, *args, **kwargs)
-        self.recorder.source = response.stamped
-        response.stamped.earliest = self.recorder.sending_at or response.stamped.earliest
+        # A proxy is asked for a tunnel before anything is sent.
+        earliest = self.recorder.sending_at or self.recorder.began_at
+        self.recorder.source = response = StampedResponse(sock, *args, earliest=earliest, **kwargs)
         return response
 
     def getresponse(self) -> Any:

@@ -33,7 +33,8 @@ def stamp(seconds_ago: float) -> tuple[int, int, bytes]:
 
 def test_the_kernels_stamp_is_told_on_the_clock_of_probes() -> None:
     before = time.perf_counter()
-    at = arrived_at([stamp(5.0)], before - 60)
+    at, exact = arrived_at([stamp(5.0)], before - 60)
+    assert exact
     assert before - 5.01 < at < time.perf_counter() - 4.99
 
 
@@ -49,12 +50,16 @@ def test_the_kernels_stamp_is_told_on_the_clock_of_probes() -> None:
 )
 def test_without_a_stamp_that_can_be_true_it_arrived_now(ancillary: list[tuple[int, int, bytes]]) -> None:
     before = time.perf_counter()
-    assert before <= arrived_at(ancillary, before - 60) <= time.perf_counter()
+    at, exact = arrived_at(ancillary, before - 60)
+    assert not exact
+    assert before <= at <= time.perf_counter()
 
 
 def test_what_comes_later_is_never_stamped_earlier() -> None:
     earliest = time.perf_counter()
-    assert arrived_at([stamp(0.0005)], earliest) >= earliest
+    at, exact = arrived_at([stamp(0.0005)], earliest)
+    assert exact
+    assert at >= earliest
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux stamps")
@@ -71,7 +76,9 @@ def test_a_late_read_does_not_move_the_stamp(pair: tuple[socket.socket, socket.s
         _, ancillary, _, _ = ours.recvmsg(100, SPACE)
         if ancillary:
             break
-    assert began <= arrived_at(ancillary, began - 1) < sent + 0.1
+    at, exact = arrived_at(ancillary, began - 1)
+    assert exact
+    assert began <= at < sent + 0.1
 
 
 def receiving(ours: socket.socket) -> Inbox:
@@ -79,7 +86,7 @@ def receiving(ours: socket.socket) -> Inbox:
 
     def read() -> Piece:
         data = ours.recv(1 << 16)
-        return time.perf_counter(), data
+        return Piece(time.perf_counter(), data, exact=False)
 
     inbox = Inbox(ours, read, Receiver())
     inbox.open()
@@ -101,8 +108,8 @@ def test_pieces_keep_their_stamps_while_they_add_up(pair: tuple[socket.socket, s
     taken = time.perf_counter()
     sender.join()
     inbox.close()
-    assert [data for _, data in pieces] == [b"one", b"two", b"three"]
-    first, second, third = (at for at, _ in pieces)
+    assert [piece.data for piece in pieces] == [b"one", b"two", b"three"]
+    first, second, third = (piece.at for piece in pieces)
     assert second - first >= 0.05
     assert third - second >= 0.05
     assert taken - third >= 1.0
@@ -130,7 +137,7 @@ def test_the_end_is_not_held_back(pair: tuple[socket.socket, socket.socket], how
             inbox.take(10 * PATIENCE, None)
     else:
         (piece,) = inbox.take(10 * PATIENCE, None)
-        assert piece[1] == (b"x\r\n0\r\n\r\n" if how == "last chunk" else b"")
+        assert piece.data == (b"x\r\n0\r\n\r\n" if how == "last chunk" else b"")
     assert ended.wait(PATIENCE)
     inbox.close()
 
@@ -159,9 +166,9 @@ def test_no_more_is_read_than_is_taken(pair: tuple[socket.socket, socket.socket]
     largest = 0
     while True:
         pieces = inbox.take(0.0, PATIENCE)
-        size = sum(len(data) for _, data in pieces)
+        size = sum(len(piece.data) for piece in pieces)
         taken, largest = taken + size, max(largest, size)
-        if not pieces[-1][1]:
+        if not pieces[-1].data:
             break
         time.sleep(0.001)
     inbox.close()
@@ -173,7 +180,7 @@ def test_a_closed_inbox_leaves_the_connection_alone(pair: tuple[socket.socket, s
     ours, theirs = pair
     inbox = receiving(ours)
     theirs.sendall(b"first")
-    assert [data for _, data in inbox.take(0.0, PATIENCE)] == [b"first"]
+    assert [piece.data for piece in inbox.take(0.0, PATIENCE)] == [b"first"]
     inbox.close()
     theirs.sendall(b"second")
     ours.settimeout(PATIENCE)
