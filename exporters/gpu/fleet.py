@@ -4,8 +4,6 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from exporters.gpu import advice, roll_call
@@ -15,8 +13,10 @@ from exporters.gpu.errors import DriverError
 from exporters.gpu.expected import Expected
 from exporters.gpu.integrator import ReasonIntegrator
 from exporters.gpu.last_resort import LastResort
+from exporters.gpu.library import Library, Opened
 from exporters.gpu.report import GpuReport, Vanished
 from exporters.gpu.sampler import ReasonSampler
+from exporters.gpu.session import Session
 from exporters.gpu.tally import Tally
 from exporters.gpu.watchdog import End, end_process
 from exporters.gpu.worker import Settings, Worker
@@ -53,9 +53,6 @@ class Fleet:
         end: End = end_process,
     ) -> None:
         self.tally = Tally()
-        self.init_error_code = 0
-        self.reinits = 0
-        self.versions: Versions | None = None
         self.simulated = driver.simulated
         self.released = False
         self.expected = expected or Expected()
@@ -64,16 +61,12 @@ class Fleet:
         self.changed = threading.Event()
         self._driver = driver
         self._settings = settings
-        self._workers: list[Worker] = []
+        self._session: Session | None = None
         self._vanished = Vanished()
+        # They outlive a session, so that the counters go on.
         self._integrators: dict[str, ReasonIntegrator] = {}
-        self._sampler = ReasonSampler(0, self._integrators)
-        self._stuck: set[str] = set()
-        self._opened_before = False
-        # Whether NVML is open, or could not be shut down beneath a call that hangs.
-        self._held = False
+        self._library = Library(driver, self.tally)
         self._last_resort = LastResort(end)
-        self._in_driver: tuple[str, float] | None = None
         self._stop = threading.Event()
         self._release_wanted = threading.Event()
         self._wake = threading.Event()
@@ -82,7 +75,28 @@ class Fleet:
     @property
     def nvml_up(self) -> bool:
         """Whether NVML is initialised."""
-        return self.versions is not None
+        return self._session is not None
+
+    @property
+    def init_error_code(self) -> int:
+        """What the last attempt to initialise NVML returned; 0 for success."""
+        return self._library.error_code
+
+    @property
+    def reinits(self) -> int:
+        """How often NVML was initialised again."""
+        return max(self._library.opened - 1, 0)
+
+    @property
+    def versions(self) -> Versions | None:
+        """The driver's versions; None while NVML is not initialised."""
+        session = self._session
+        return session.versions if session else None
+
+    @property
+    def _workers(self) -> tuple[Worker, ...]:
+        session = self._session
+        return session.workers if session else ()
 
     def start(self) -> None:
         """Begin to collect."""
@@ -113,24 +127,19 @@ class Fleet:
         """Return what is wrong with the exporter itself, or None; a lost GPU or driver is not the exporter's fault."""
         if not self._thread.is_alive():
             return "the collection loop has ended; restart the exporter, its log says why"
-        if self._sampler.died():
-            return "the sampling of the GPUs has ended; restart the exporter, its log says why"
-        dead = [worker.gpu for worker in self._workers if worker.died()]
-        if dead:
-            return f"the collection of GPU {', '.join(dead)} has ended; restart the exporter, its log says why"
-        return None
+        session = self._session
+        return session.trouble() if session else None
 
     def hopeless(self, now: float) -> str | None:
         """Return why only a new process can help: a call hangs in the driver and no GPU answers any more."""
-        if self._stop.is_set() or any(worker.fresh(now) for worker in self._workers):
+        session = self._session
+        if self._stop.is_set() or (session and session.up(now)):
             return None
-        hung = roll_call.hung(self._workers, HOPELESS_SECONDS, now)
+        hung = session.hung(HOPELESS_SECONDS, now) if session else None
         if hung is not None:
             return f"{hung}, and no other GPU answers"
-        call = self._in_driver
-        if call is not None and now - call[1] > HOPELESS_SECONDS:
-            return f"NVML has hung for {now - call[1]:.0f} s while it was to {call[0]}, and no GPU answers"
-        return None
+        hung = self._library.hung(HOPELESS_SECONDS, now)
+        return f"{hung}, and no GPU answers" if hung is not None else None
 
     def report(self) -> list[GpuReport]:
         """Return every GPU that is here or was here in the last day; none while they are released."""
@@ -151,7 +160,7 @@ class Fleet:
 
     def devices(self) -> int:
         """Return how many GPUs NVML reports; 0 while it is not initialised."""
-        return len(self._workers) if self.nvml_up else 0
+        return len(self._workers)
 
     def _uuid_at(self, place: Address) -> str | None:
         found = (worker.uuid for worker in self._workers if worker.pci and address(worker.pci) == place)
@@ -170,7 +179,7 @@ class Fleet:
                     retry = FIRST_RETRY_SECONDS
                 if watched.ended == "lost":
                     if watched.error and self._last_resort.only_a_new_process_helps(
-                        watched.error, self._opened_before, watched.ever_up
+                        watched.error, self._library.opened > 0, watched.ever_up
                     ):
                         return
                     self._pause(retry)
@@ -178,11 +187,17 @@ class Fleet:
 
     def _live(self) -> Watched:
         """Initialise NVML, collect until that has to end, and shut it down; an error of the start counts as lost."""
-        error = self._open()
-        if error is not None:
-            return Watched("lost", ever_up=False, error=error)
-        watched = self._watch()
-        closed = self._close()
+        opened = self._library.open()
+        if isinstance(opened, DriverError):
+            self.changed.set()
+            return Watched("lost", ever_up=False, error=opened)
+        session = self._new_session(opened)
+        self.xids.open()
+        session.start()
+        self._session = session
+        self.changed.set()
+        watched = self._watch(session)
+        closed = self._close(session)
         if watched.ended == "released" and closed:
             self.released = True
             self.changed.set()
@@ -192,7 +207,7 @@ class Fleet:
 
     def _stay_released(self) -> None:
         # Without an open NVML there is nothing to let go of.
-        if not self._held:
+        if not self._library.held:
             self.released = True
             self.changed.set()
         if self.released:
@@ -213,61 +228,24 @@ class Fleet:
             return
         self._wake.clear()
 
-    @contextmanager
-    def _driver_call(self, what: str) -> Iterator[None]:
-        """Let `hopeless` see a call on this thread that hangs."""
-        self._in_driver = (what, time.monotonic())
-        try:
-            yield
-        finally:
-            self._in_driver = None
-
-    def _open(self) -> DriverError | None:
-        try:
-            with self._driver_call("initialise"):
-                self._driver.open()
-                try:
-                    versions, count = self._driver.versions(), self._driver.device_count()
-                except DriverError:
-                    self._shut_down()
-                    raise
-        except DriverError as error:
-            self.tally.failed(error)
-            if error.code != self.init_error_code:
-                log.error("%s. Trying again, at least once a minute", advice.sentence(error))
-            self.init_error_code = error.code
-            self.changed.set()
-            return error
-        if self._opened_before:
-            self.reinits += 1
-        self._opened_before = self._held = True
-        self.init_error_code = 0
-        log.info(
-            "%s %d GPU(s), driver %s", "simulating" if self.simulated else "collecting", count, versions.driver or "?"
-        )
-        self.xids.open()
-        self._sampler = ReasonSampler(self._settings.sampler_hertz, self._integrators)
-        self._sampler.start()
-        workers = [
+    def _new_session(self, opened: Opened) -> Session:
+        sampler = ReasonSampler(self._settings.sampler_hertz, self._integrators)
+        workers = (
             Worker(
                 index,
                 self._driver,
                 self._settings,
                 self.tally,
-                self._sampler.sample,
+                sampler.sample,
                 self.xids.watch,
                 self.expected.suspended,
                 self.changed.set,
             )
-            for index in range(count)
-        ]
-        for worker in workers:
-            worker.start()
-        self._workers, self.versions = workers, versions
-        self.changed.set()
-        return None
+            for index in range(opened.devices)
+        )
+        return Session(opened.versions, workers, sampler, self._settings.deadline)
 
-    def _watch(self) -> Watched:
+    def _watch(self, session: Session) -> Watched:
         """Wait until the driver is lost, its GPUs have changed, or somebody asks for something else."""
         ever_up = False
         bus, recounted = self.expected.on_bus(), time.monotonic()
@@ -276,17 +254,14 @@ class Fleet:
             if self._release_wanted.is_set():
                 return Watched("released", ever_up)
             now = time.monotonic()
-            up = any(worker.fresh(now) for worker in self._workers)
-            ever_up = ever_up or up
-            self._tell_stuck(now)
-            self._sampler.relieve(now)
-            if now - recounted > RECOUNT_SECONDS and not self._stuck:
+            ever_up = ever_up or session.up(now)
+            session.look_after(now)
+            if now - recounted > RECOUNT_SECONDS and not session.stuck:
                 recounted = now
                 if self._changed(bus):
                     return Watched("changed", ever_up)
-            lost = roll_call.why_none_answers(self._workers)
-            # A new start beneath a call that hangs would leave one more thread behind each time.
-            if lost is not None and not up and not self._stuck:
+            lost = session.lost(now)
+            if lost is not None:
                 log.error("%s. No GPU answers; initialising NVML again", advice.sentence(lost))
                 return Watched("lost", ever_up, lost)
         return Watched("stopped", ever_up)
@@ -294,59 +269,25 @@ class Fleet:
     def _changed(self, bus: frozenset[tuple[str, str]]) -> bool:
         """Return whether GPUs came or went: NVML counts them when it is initialised, the PCI bus shows them at once."""
         self.expected.look()
-        with self._driver_call("count the GPUs"):
-            try:
-                count = self._driver.device_count()
-            except DriverError as error:
-                self.tally.failed(error)
-                return False
-        if count == len(self._workers) and self.expected.on_bus() == bus:
+        count = self._library.count()
+        if count is None or (count == len(self._workers) and self.expected.on_bus() == bus):
             return False
         log.warning(
             "the GPUs of this machine have changed (there were %d); initialising NVML again", len(self._workers)
         )
         return True
 
-    def _tell_stuck(self, now: float) -> None:
-        for worker in self._workers:
-            if not worker.stuck_for(now):
-                self._stuck.discard(worker.gpu)
-            elif worker.gpu not in self._stuck:
-                self._stuck.add(worker.gpu)
-                log.warning(
-                    "GPU %s (%s) has not answered for %.0f s; gpu_up is 0 until it does, the other GPUs go on",
-                    worker.gpu,
-                    worker.uuid or "uuid not known",
-                    worker.stuck_for(now) + self._settings.deadline,
-                )
-
-    def _close(self) -> bool:
-        """End the workers and shut NVML down; return False, and leave it open, when a call hangs inside the driver."""
+    def _close(self, session: Session) -> bool:
+        """End the session and shut NVML down; return False, and leave it open, when a call hangs inside the driver."""
         self._remember()
-        workers, self._workers = self._workers, []
-        self.versions = None
-        for worker in workers:
-            worker.stop()
-        self._sampler.stop()
-        until = time.monotonic() + self._settings.deadline
-        ended = [worker.join(max(until - time.monotonic(), 0.0)) for worker in workers]
-        ended.append(self._sampler.join(max(until - time.monotonic(), 0.0)))
-        if self.xids.close(self._settings.deadline) and all(ended):
-            self._stuck.clear()
-            self._shut_down()
-            self._held = False
+        self._session = None
+        ended = session.stop()
+        if self.xids.close(self._settings.deadline) and ended:
+            self._library.close()
             self.changed.set()
             return True
         log.warning("a call hangs inside the driver; NVML is not shut down under it")
         return False
-
-    def _shut_down(self) -> None:
-        try:
-            with self._driver_call("shut down"):
-                self._driver.close()
-        except DriverError as error:
-            self.tally.failed(error)
-            log.warning("NVML was not shut down: %s", error)
 
     def _remember(self) -> None:
         """Keep every GPU that is here, so that it is reported as down until it is back or forgotten."""
