@@ -32,7 +32,7 @@ def _target_down() -> Alert:
     not_connecting = f"{none_succeeds}\nand on (target)\n{refused} > 1.5"
     return Alert(
         "TargetDown",
-        expr=f"{block(no_replica)}\nor\n{block(not_connecting)}",
+        expr=_unless_asleep(f"{block(no_replica)}\nor\n{block(not_connecting)}"),
         wait="60s",
         severity="page",
         family="availability",
@@ -84,7 +84,7 @@ def _probe_failing() -> Alert:
     seldom = f"1 + ({none} == 0)\nand\n{twice} > 1.5"
     return Alert(
         "ProbeFailing",
-        expr=f"{block(often)}\nor\n{block(seldom)}",
+        expr=_unless_asleep(f"{block(often)}\nor\n{block(seldom)}"),
         wait="60s",
         severity="page",
         family="availability",
@@ -128,9 +128,15 @@ def _probe_stale() -> Alert:
     )
 
 
-def _paused() -> str:
+def _paused(reason: str = "") -> str:
     """Return PromQL for the targets that every prober of them has paused, with the reason."""
-    return f"{aggregate('min', ('target', 'reason'), str(probe.PAUSED))} == 1"
+    paused = selector(probe.PAUSED, reason=reason) if reason else str(probe.PAUSED)
+    return f"{aggregate('min', ('target', 'reason'), paused)} == 1"
+
+
+def _unless_asleep(expr: str) -> str:
+    """Return an expression without the targets that sleep and must not be woken: what is off on purpose is not down."""
+    return f"{block(expr)}\nunless on (target)\n{block(_paused('asleep'))}"
 
 
 def _probe_paused() -> Alert:
@@ -139,7 +145,8 @@ def _probe_paused() -> Alert:
     mostly = f'label_replace({limited} / ({ended} > 0) > 0.9 and {limited} > 2.5, "reason", "rate_limited", "", "")'
     return Alert(
         "ProbePaused",
-        expr=f"{block(_paused())}\nor\n{block(mostly)}",
+        # A target that sleeps is as its owner wants it.
+        expr=f"{block(_paused('!=asleep'))}\nor\n{block(mostly)}",
         wait="5m",
         severity="ticket",
         family="availability",

@@ -115,7 +115,11 @@ class EngineKinds:
 def _places(target: Target) -> Iterator[_Place]:
     if target.engine != "auto":
         return
+    # What starts a server for a request does so for this one too.
+    asked = target.awake_url is None
     for url in target.metrics:
         yield _Place(url, is_server=False)
+    if not asked:
+        return
     if not target.metrics or any(origin(url) == origin(target.url) for url in target.metrics):
         yield _Place(target.url, is_server=True)

@@ -20,6 +20,7 @@ from exporters.probe.engine_kinds import EngineKinds
 from exporters.probe.families import Families
 from exporters.probe.found import FoundCollector
 from exporters.probe.lag import MONITOR
+from exporters.probe.naps import Naps
 from exporters.probe.oneshot import OneShots
 from exporters.probe.pages import TargetsPage
 from exporters.probe.paused import PausedCollector
@@ -67,9 +68,9 @@ class ProbeExporter:
         any_target_tokens: int = 0,
         quotes: bool = False,
     ) -> None:
-        self._prober = Prober(state_folder=state_folder)
-        self._meter = CostMeter()
         self._kinds = EngineKinds()
+        self._prober = Prober(state_folder=state_folder, naps=Naps(self._kinds.name_of))
+        self._meter = CostMeter()
         self._versions = ServerVersions(self._kinds.of, self._prober.succeeded_at, self._saw_version)
         self._schedule: Schedule | None = None
         self._max_concurrent = 0
@@ -83,7 +84,7 @@ class ProbeExporter:
         registry.register(
             FoundCollector(prober.refusals.by_target, prober.identities.all, prober.responses.all, MONITOR.histogram)
         )
-        registry.register(PausedCollector(self._config, prober.spending, prober.manners))
+        registry.register(PausedCollector(self._config, prober.spending, prober.manners, prober.naps))
         registry.register(ConfiguredCollector(self._config, self._kinds, self._meter))
         registry.register(_HealthCollector(self.keeper))
         if web is not None:

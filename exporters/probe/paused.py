@@ -9,6 +9,7 @@ from exporters.probe import metrics
 from exporters.probe.budget import left
 from exporters.probe.families import Families
 from exporters.probe.manners import Manners
+from exporters.probe.naps import Naps
 from exporters.probe.spending import Spending
 from inferwatch.config import Config
 
@@ -20,12 +21,14 @@ class PausedCollector(Collector):
         config: Returns the configuration in force.
         spending: What probes have spent.
         manners: Which targets asked to be left alone.
+        naps: Which targets sleep.
     """
 
-    def __init__(self, config: Callable[[], Config | None], spending: Spending, manners: Manners) -> None:
+    def __init__(self, config: Callable[[], Config | None], spending: Spending, manners: Manners, naps: Naps) -> None:
         self._config = config
         self._spending = spending
         self._manners = manners
+        self._naps = naps
 
     def collect(self) -> Iterable[Family]:
         """Return one family per metric."""
@@ -33,7 +36,11 @@ class PausedCollector(Collector):
         config = self._config()
         spent = self._spending.paused()
         for target in config.targets if config else ():
-            paused = {"budget": target.name in spent, "retry_after": self._manners.paused(target.name) > 0}
+            paused = {
+                "budget": target.name in spent,
+                "retry_after": self._manners.paused(target.name) > 0,
+                "asleep": self._naps.asleep(target.name),
+            }
             for reason in metrics.PAUSE_REASONS:
                 families.add(metrics.PAUSED, {"target": target.name, "reason": reason}, paused[reason])
             if target.probe_budget is None:

@@ -13,6 +13,7 @@ from exporters.probe.identity import Identities
 from exporters.probe.ladders import LADDERS
 from exporters.probe.manners import Manners
 from exporters.probe.models import served_models
+from exporters.probe.naps import Naps
 from exporters.probe.record import Record
 from exporters.probe.refusals import Refusals
 from exporters.probe.responses import Responses
@@ -61,20 +62,25 @@ class Prober:
     Args:
         clock: Returns Unix time.
         state_folder: Where what was spent today and what targets refuse is kept; None keeps it in memory alone.
+        naps: Tells which targets sleep; by default by the engine that the configuration names.
 
     Attributes:
         spending: What probes have spent.
         manners: Which targets are left alone for a while.
+        naps: Which targets sleep, and must not be woken.
         history: The last probes of each target and scenario.
         refusals: Which parameters targets refuse.
         identities: What their answers call the model.
         responses: With which status they answer.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time, state_folder: Path | None = None) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.time, state_folder: Path | None = None, naps: Naps | None = None
+    ) -> None:
         self._clock = clock
         self.spending = Spending(clock, state_folder)
         self.manners = Manners()
+        self.naps = naps or Naps(lambda target: target.engine)
         self.history = History()
         self.refusals = Refusals(clock, state_folder)
         self.identities = Identities()
@@ -117,6 +123,7 @@ class Prober:
         self.refusals.apply(config.targets)
         self.identities.forget_all_but(names)
         self.manners.forget_all_but(set(plans), fresh)
+        self.naps.forget_all_but(names)
         self.history.forget_all_but(set(plans) - fresh)
         return fresh
 
@@ -165,6 +172,9 @@ class Prober:
         if plan is None or self._stopping:
             return
         target = plan.target
+        if self.manners.paused(target.name) == 0 and not self.naps.may_probe(target, self.model_of(target)):
+            plan.record.skip("asleep")
+            return
         if not self.manners.may_start(key, plan.interval):
             plan.record.skip("backoff")
             return
@@ -214,6 +224,10 @@ class Prober:
             return f"{target.name} asked to be left alone for {seconds:.0f} s more (Retry-After)"
         if self._stopping:
             return "this process is stopping"
+        if not self.naps.may_probe(target, self.model_of(target)):
+            return (
+                f"{target.name} sleeps, or cannot be asked whether it does, and wake: false keeps probes from waking it"
+            )
         booking = self.spending.book(target, name, scenario, due=False)
         if booking is None:
             return f"the probe budget of {target.name} is spent for today (UTC)"

@@ -95,6 +95,15 @@ def _metrics_url(value: str) -> str:
     return value
 
 
+def _asked_url(value: str) -> str:
+    """A URL that may hold a query, such as one to Prometheus."""
+    base, _, query = value.partition("?")
+    _split_url(base, "http://10.0.0.1:8080/status")
+    if not query.isprintable() or " " in query or "#" in query:
+        raise ValueError("the query of this URL holds a space or a #; write %20 and %23")
+    return value
+
+
 def _label_name(value: str) -> str:
     if not _LABEL.fullmatch(value) or value.startswith("__"):
         raise ValueError(
@@ -154,6 +163,7 @@ Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, AfterValidator(_name)]
 BaseUrl = Annotated[str, AfterValidator(_base_url)]
 MetricsUrl = Annotated[str, AfterValidator(_metrics_url)]
+AskedUrl = Annotated[str, AfterValidator(_asked_url)]
 ProxyUrl = Annotated[str, AfterValidator(_proxy_url)]
 LabelName = Annotated[str, AfterValidator(_label_name)]
 File = Annotated[str, AfterValidator(_file)]

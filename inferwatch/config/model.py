@@ -11,6 +11,7 @@ from inferwatch.config.consistency import OWN_NODE as OWN_NODE
 from inferwatch.config.consistency import findings
 from inferwatch.config.fields import (
     Address,
+    AskedUrl,
     BaseUrl,
     HeaderName,
     Interval,
@@ -193,6 +194,9 @@ class Target(Strict):
     tls: Tls | None = None
     proxy: ProxyUrl | None = None
     proxy_auth_file: SecretFile | None = None
+    wake: bool = True
+    awake_url: AskedUrl | None = None
+    awake_text: Text | None = None
     slo: Slo = Slo()
     gpus: Gpus | None = None
     cost: Cost | None = None
@@ -226,6 +230,10 @@ class Target(Strict):
             found.append((("tls",), "this needs an url: that begins with https://"))
         if self.proxy_auth_file is not None and self.proxy is None:
             found.append((("proxy_auth_file",), "this needs proxy: with the address that asks for it"))
+        if self.wake and self.awake_url is not None:
+            found.append((("awake_url",), "this needs wake: false, or nobody asks there"))
+        if self.awake_text is not None and self.awake_url is None:
+            found.append((("awake_text",), "this needs awake_url: with the address whose answer holds it"))
         return FindingsError.raised(found, self)
 
     @model_validator(mode="after")

@@ -11,9 +11,9 @@ OUTCOMES = (
 )  # fmt: skip
 # Why answers end, in OpenAI's words; each is pre-created at 0.
 FINISH_REASONS = ("stop", "length", "tool_calls", "content_filter", "other")
-SKIP_REASONS = ("overlap", "misfire", "budget", "backoff")
-# Why probes of a target pause: the day's budget is spent, or the server said Retry-After.
-PAUSE_REASONS = ("budget", "retry_after")
+SKIP_REASONS = ("overlap", "misfire", "budget", "backoff", "asleep")
+# Why probes of a target pause: the day's budget is spent, the server said Retry-After, or sleeps and must not be woken.
+PAUSE_REASONS = ("budget", "retry_after", "asleep")
 # What a server says that it did itself: load the model, read the prompt, write the answer.
 SERVER_PHASES = ("load", "prefill", "decode")
 PHASES = ("dns", "tcp", "tls", "send", "headers", "first_event", "tail")

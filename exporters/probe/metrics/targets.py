@@ -32,7 +32,8 @@ IDENTITY_CHANGES = Metric(
 PAUSED = Metric(
     "llm_probe_paused",
     "gauge",
-    "Whether probes of a target pause (1) or not (0): budget (spent for today), retry_after (the server asked for it).",
+    "Whether probes of a target pause (1) or not (0): budget (spent for today), retry_after (the server asked for it), "
+    "asleep (it sleeps, and must not be woken).",
     ("target", "reason"),
 )
 BUDGET_LEFT_TOKENS = Metric(

@@ -1,0 +1,236 @@
+"""Targets that probes must not wake: who tells that they sleep, and what is sent and counted meanwhile."""
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from hostile import HostileServer
+from probe_helpers import target
+
+from exporters.probe.naps import Naps, sleeps
+from exporters.probe.paused import PausedCollector
+from exporters.probe.prober import Prober
+from inferwatch.config import Config, parse_config
+from inferwatch.errors import ConfigError
+
+STATE = 'vllm:engine_sleep_state{{engine="0",model_name="m",sleep_state="awake"}} {}\n'
+
+
+class Server(ThreadingHTTPServer):
+    """Answers a GET of each path with a document or a text; other paths with 404."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {}
+        self.status = 200
+        self.asked: list[tuple[str, str | None]] = []
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, self.headers.get("Authorization")))
+        answer = self.server.answers.get(self.path)
+        self.send_response(404 if answer is None else self.server.status)
+        self.end_headers()
+        self.wfile.write((answer if isinstance(answer, str) else json.dumps(answer)).encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as listening:
+        thread = threading.Thread(target=listening.serve_forever, args=(0.05,))
+        thread.start()
+        yield listening
+        listening.shutdown()
+        thread.join()
+
+
+def loaded(*names: str) -> dict[str, object]:
+    return {"/api/ps": {"models": [{"name": name, "model": name} for name in names]}}
+
+
+def listed(**status: str) -> dict[str, object]:
+    return {"/models": {"data": [{"id": name, "status": {"value": value}} for name, value in status.items()]}}
+
+
+def running(**states: str) -> dict[str, object]:
+    return {"/running": {"running": [{"model": name, "state": state} for name, state in states.items()]}}
+
+
+@pytest.mark.parametrize(
+    ("engine", "answers", "asleep"),
+    [
+        ("ollama", loaded(), True),
+        ("ollama", loaded("other:7b"), True),
+        ("ollama", loaded("other:7b", "m:latest"), False),
+        ("ollama", {}, None),
+        ("llamacpp", {"/props": {"is_sleeping": True}}, True),
+        ("llamacpp", {"/props": {"is_sleeping": False}}, False),
+        ("llamacpp", {"/props": {"total_slots": 1}}, False),
+        ("llamacpp", {}, None),
+        ("llamacpp", listed(other="loaded", m="unloaded"), True),
+        ("llamacpp", listed(other="loaded", m="sleeping"), True),
+        ("llamacpp", listed(other="unloaded", m="loaded"), False),
+        ("llamacpp", {"/models": {"data": [{"id": "m"}]}, "/props": {"is_sleeping": True}}, True),
+        ("llamacpp", running(other="ready"), True),
+        ("llamacpp", running(m="ready"), False),
+        ("llamacpp", running(m="stopping"), True),
+        ("vllm", {"/is_sleeping": {"is_sleeping": True}}, True),
+        ("vllm", {"/is_sleeping": {"is_sleeping": False}, "/metrics": STATE.format(1)}, False),
+        ("vllm", {"/metrics": STATE.format(0)}, True),
+        ("vllm", {"/metrics": STATE.format(0) + STATE.replace('"0"', '"1"').format(1)}, False),
+        ("vllm", {"/metrics": "vllm:num_requests_running 0\n"}, False),
+        ("tgi", {"/health": ""}, None),
+        ("unknown", {}, None),
+    ],
+)
+def test_what_an_engine_tells(server: Server, engine: str, answers: dict[str, object], asleep: bool | None) -> None:
+    server.answers = answers
+    asked = target(f"{server.url}/v1", wake=False, metrics=[f"{server.url}/metrics"])
+    assert sleeps(asked, "m", engine) is asleep
+
+
+@pytest.mark.parametrize("engine", ["ollama", "llamacpp", "vllm"])
+def test_an_engine_that_does_not_answer_is_down_and_not_asleep(free_port: int, engine: str) -> None:
+    assert sleeps(target(f"http://127.0.0.1:{free_port}/v1", wake=False), "m", engine) is False
+
+
+def test_the_api_tells_the_engine_too(server: Server) -> None:
+    server.answers = loaded()
+    assert sleeps(target(server.url, api="ollama", wake=False), "", "unknown") is True
+
+
+# An address of the user's own
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "text", "asleep"),
+    [
+        (200, "", None, False),
+        (204, "", None, True),
+        (503, "", None, True),
+        (404, "", None, True),
+        (200, '{"state": "running"}', "running", False),
+        (200, '{"state": "scaledToZero"}', "running", True),
+    ],
+)
+def test_an_address_that_tells(server: Server, status: int, answer: str, text: str | None, asleep: bool) -> None:
+    server.answers, server.status = {"/state?of=m": answer}, status
+    more = {"awake_text": text} if text else {}
+    asked = target("http://127.0.0.1:1/v1", wake=False, awake_url=f"{server.url}/state?of=m", **more)
+    assert sleeps(asked, "m", "vllm") is asleep
+    assert [path for path, _ in server.asked] == ["/state?of=m"], "nothing else is asked"
+
+
+def test_an_address_that_does_not_answer_tells_nothing(free_port: int) -> None:
+    asked = target("http://127.0.0.1:1/v1", wake=False, awake_url=f"http://127.0.0.1:{free_port}/state")
+    assert sleeps(asked, "m", "vllm") is None
+
+
+def test_the_key_goes_only_to_its_own_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "sk-secret")
+    server.answers = {"/state": ""}
+    for url in (f"{server.url}/v1", "http://127.0.0.1:1/v1"):
+        sleeps(target(url, wake=False, awake_url=f"{server.url}/state", auth={"bearer_env": "KEY"}), "m", "vllm")
+    assert server.asked == [("/state", "Bearer sk-secret"), ("/state", None)]
+
+
+# What is sent and counted
+
+
+def configured(hostile: HostileServer, server: Server) -> Config:
+    url, asked = hostile.url("good"), f"{server.url}/state"
+    return parse_config(
+        f"targets: [{{name: chat, url: '{url}', model: m, wake: false, awake_url: '{asked}'}}]", "f.yml", {}
+    )
+
+
+def probes(hostile: HostileServer) -> int:
+    return sum(peer.method == "POST" for peer in hostile.requests)
+
+
+def paused(prober: Prober, config: Config) -> dict[str, float]:
+    collector = PausedCollector(lambda: config, prober.spending, prober.manners, prober.naps)
+    return {
+        sample.labels["reason"]: sample.value
+        for family in collector.collect()
+        for sample in family.samples
+        if sample.name == "llm_probe_paused"
+    }
+
+
+def test_a_target_is_probed_while_it_is_awake_and_left_alone_while_it_sleeps(
+    hostile: HostileServer, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    config, key = configured(hostile, server), ("chat", "short")
+    prober = Prober()
+    prober.apply(config)
+    before = probes(hostile)
+    server.answers = {"/state": ""}
+    prober.run(key)
+    assert (probes(hostile) - before, paused(prober, config)["asleep"]) == (1, 0)
+    server.status = 503
+    prober.run(key)
+    prober.run(key)
+    assert (probes(hostile) - before, paused(prober, config)["asleep"]) == (1, 1)
+    series = prober.records()[key].snapshot()[1]
+    assert (series.started, series.skipped["asleep"], series.outcomes["success"]) == (1, 2, 1)
+    assert isinstance(prober.once(config.targets[0], "short", config.scenarios_of(config.targets[0])["short"]), str)
+    server.status = 200
+    prober.run(key)
+    assert (probes(hostile) - before, paused(prober, config)["asleep"]) == (2, 0)
+    told = [record.message for record in caplog.records if "naps" in record.name]
+    assert told == ["target chat is awake", "target chat sleeps; it is not probed", "target chat is awake"]
+
+
+def test_a_target_of_which_nothing_is_known_is_left_alone_and_not_shown_as_asleep(
+    hostile: HostileServer, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = parse_config(
+        f"targets: [{{name: chat, url: '{hostile.url('good')}', model: m, wake: false, engine: tgi}}]", "f.yml", {}
+    )
+    prober = Prober()
+    prober.apply(config)
+    before = probes(hostile)
+    prober.run(("chat", "short"))
+    prober.run(("chat", "short"))
+    assert probes(hostile) == before
+    assert paused(prober, config)["asleep"] == 0
+    told = [record.message for record in caplog.records if "nothing tells whether it sleeps" in record.message]
+    assert len(told) == 1 and "write awake_url:" in told[0]
+
+
+def test_a_target_that_may_be_woken_is_not_asked(server: Server) -> None:
+    naps = Naps(lambda _: "ollama")
+    assert naps.may_probe(target(f"{server.url}/v1"), "m")
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ("awake_url: http://h/x", "targets[0].awake_url: this needs wake: false"),
+        ("wake: false, awake_text: x", "targets[0].awake_text: this needs awake_url:"),
+        ("wake: false, awake_url: 'http://h/x?a b'", "the query of this URL holds a space or a #"),
+        ("wake: false, awake_url: h", "is not a URL"),
+        ("wake: false, awake_url: 'http://me:pw@h/x'", "a URL must not hold a user or a password"),
+    ],
+)
+def test_what_cannot_work_is_explained(more: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(f"targets: [{{name: chat, url: 'http://h/v1', {more}}}]", "f.yml", {})
+    assert sentence in str(caught.value)
