@@ -119,7 +119,8 @@ def _read(answer: Exchange, decoder: Decoder, scenario: Scenario) -> Answer:
             ending, detail = Ending.LOST, str(error)
             if deadline.passed:
                 ending, detail = _interrupted(deadline)
-    return Answer(sent_at, arrivals, ended_at, ending, detail, scenario.stream)
+    kernel = answer.recorder.source is not None and answer.recorder.source.stamped.exact
+    return Answer(sent_at, arrivals, ended_at, ending, detail, scenario.stream, kernel)
 
 
 def _move_limit(deadline: Deadline, at: float, events: list[StreamEvent], gap_timeout: float | None) -> bool:

@@ -7,7 +7,7 @@ way, so a probe whose stamps fall into such a moment measured this process and n
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from exporters.probe import metrics
 from exporters.probe.histogram import Histogram
@@ -88,12 +88,12 @@ class LagMonitor:
 MONITOR = LagMonitor()
 
 
-def tainted(monitor: LagMonitor, stamps: tuple[float, ...], first_token_seconds: float | None) -> str | None:
+def tainted(monitor: LagMonitor, stamps: Collection[float], first_token_seconds: float | None) -> str | None:
     """Return a sentence if this process was held up at one of a probe's stamps for too long to trust it.
 
     Args:
         monitor: What measured the lag.
-        stamps: When the probe began to send, and when its first and last token came.
+        stamps: Those of timeline.stamps_taken_late.
         first_token_seconds: TTFT, or E2E where that is undefined.
     """
     worst = max(monitor.held_up(at) for at in stamps)

@@ -8,11 +8,12 @@ from exporters.probe.checks import failed_check
 from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError
+from exporters.probe.fault import fault
 from exporters.probe.lag import MONITOR, tainted
 from exporters.probe.prime import Primed, prime
 from exporters.probe.prompts import case_of
 from exporters.probe.redaction import Redaction
-from exporters.probe.timeline import Answer, Figures, TokenSource, calls_in, figures, text_of
+from exporters.probe.timeline import Answer, Figures, TokenSource, calls_in, figures, stamps_taken_late, text_of
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Scenario, Target
 from inferwatch.config.scenario import Case
@@ -154,8 +155,7 @@ def _run(
         except ProbeError as error:
             return failed(error, recorder.phases)
         except Exception as error:  # noqa: BLE001 - one odd server must not end the prober
-            kind = type(error).__name__
-            return failed(ProbeError("internal", f"inferwatch failed ({kind}); please report it"), recorder.phases)
+            return failed(fault(error), recorder.phases)
     return ProbeResult(
         target=target.name,
         scenario=scenario_name,
@@ -217,8 +217,7 @@ def _tainted(found: Figures, answer: Answer, primed: Primed | None) -> Figures:
     if primed is not None and primed.problem:
         detail = f"the answer was good, but the prompt may not have been cached: {primed.problem}"
         return replace(found, outcome="tainted", detail=detail)
-    tokens = [arrival.at for arrival in answer.arrivals if arrival.event.channel is not None]
-    reason = tainted(MONITOR, (answer.sent_at, tokens[0], tokens[-1]), found.ttft_seconds or found.e2e_seconds)
+    reason = tainted(MONITOR, stamps_taken_late(answer), found.ttft_seconds or found.e2e_seconds)
     return found if reason is None else replace(found, outcome="tainted", detail=reason)
 
 

@@ -48,6 +48,7 @@ class Answer:
         ended_at: When the last read returned.
         detail: What the reader has to add to the ending; quotes nothing of the answer.
         streamed: Whether it came token by token; else it is one event at the end, and only E2E is defined.
+        kernel: Whether the kernel stamped all of it.
     """
 
     sent_at: float
@@ -56,6 +57,7 @@ class Answer:
     ending: Ending
     detail: str = ""
     streamed: bool = True
+    kernel: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,21 @@ class Figures:
     server_seconds: Mapping[str, float]
     response_model: str | None
     fingerprint: str | None
+
+
+def stamps_taken_late(answer: Answer) -> list[float]:
+    """Return the stamps of the figures that are wrong if this process was held up then: when it sent, and tokens.
+
+    The kernel's stamp of a read is right for the last event in it, and too late for those before.
+    """
+    tokens = [index for index, arrival in enumerate(answer.arrivals) if arrival.event.channel is not None]
+    late = [answer.sent_at]
+    for index in (tokens[0], tokens[-1]) if tokens else ():
+        at = answer.arrivals[index].at
+        shared = index + 1 < len(answer.arrivals) and answer.arrivals[index + 1].at == at
+        if shared or not answer.kernel:
+            late.append(at)
+    return late
 
 
 def text_of(answer: Answer) -> str:

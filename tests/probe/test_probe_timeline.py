@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from exporters.probe import metrics
 from exporters.probe.protocols import StreamEvent, Usage
 from exporters.probe.protocols.base import Channel
-from exporters.probe.timeline import Answer, Arrival, Ending, Figures, figures
+from exporters.probe.timeline import Answer, Arrival, Ending, Figures, figures, stamps_taken_late
 
 TOKEN = StreamEvent("content", "x")
 ROLE = StreamEvent()
@@ -184,3 +184,21 @@ def test_figures_are_ordered_and_never_negative(steps: list[tuple[float, StreamE
     assert found.tpot_seconds is None or found.tpot_seconds > 0
     if found.outcome == "success":
         assert found.ttft_seconds is not None and found.output_tokens and found.token_source
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "kernel", "late"),
+    [
+        pytest.param([(0.5, TOKEN), (0.9, TOKEN), (1.0, STOP)], False, [0.0, 0.5, 0.9], id="stamped by this process"),
+        pytest.param([(0.5, TOKEN), (0.9, TOKEN), (1.0, STOP)], True, [0.0], id="stamped by the kernel, one by one"),
+        pytest.param([(0.5, TOKEN), (0.5, TOKEN), (0.9, TOKEN)], True, [0.0, 0.5], id="the first with the second"),
+        pytest.param([(0.5, ROLE), (0.5, TOKEN), (0.9, TOKEN)], True, [0.0], id="the first behind the role"),
+        pytest.param([(0.5, TOKEN), (0.9, TOKEN), (0.9, STOP)], True, [0.0, 0.9], id="the last with the end"),
+        pytest.param([(0.5, STOP)], True, [0.0], id="no token"),
+    ],
+)
+def test_which_stamps_a_busy_process_spoils(
+    arrivals: list[tuple[float, StreamEvent]], kernel: bool, late: list[float]
+) -> None:
+    stamped = [Arrival(at, event) for at, event in arrivals]
+    assert stamps_taken_late(Answer(0.0, stamped, 1.0, Ending.DONE, kernel=kernel)) == late
