@@ -10,6 +10,7 @@ from exporters.probe.ask import ask
 from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError
+from exporters.probe.fault import fault
 from exporters.probe.timeline import Answer, TokenSource, figures
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Scenario, Target
@@ -65,7 +66,7 @@ def prime(
             patience = error if error.retry_after is not None else None
             return Primed(f"{error.outcome}: {error}", sent, asked_for_patience=patience)
         except Exception as error:  # noqa: BLE001 - one odd server must not end the prober
-            return Primed(f"internal: inferwatch failed ({type(error).__name__}); please report it")
+            return Primed(f"internal: {fault(error)}")
 
 
 def _primed(answer: Answer, scenario: Scenario) -> Primed:
