@@ -9,7 +9,6 @@ from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError
 from exporters.probe.fault import fault
-from exporters.probe.fault import fault
 from exporters.probe.lag import MONITOR, tainted
 from exporters.probe.prime import Primed, prime
 from exporters.probe.prompts import case_of
