@@ -6,10 +6,10 @@ from prometheus.probe_rules import HISTOGRAMS, SERIES
 from prometheus.promql import aggregate, increase, rate
 
 COMPARED = ("ttft", "tpot")
-WINDOW = "[1d] offset 1h"
-# An hour of samples, at the usual 15 s, and at the minute of medians and of throttling; with fewer there is no "usual".
-FEWEST_SAMPLES = 240
-FEWEST_MINUTES = 60
+# Each value rests on five minutes or more, so one in five minutes tells as much as all of them.
+WINDOW = "[1d:5m] offset 1h"
+# An hour of them; with fewer there is no "usual".
+FEWEST = 12
 # Reading a day of samples costs; the answer changes slowly. Well under the five minutes after which it would be stale.
 INTERVAL = "2m"
 
@@ -19,9 +19,9 @@ def groups() -> list[Group]:
     medians = [rule for latency in COMPARED for rule in _medians(latency)]
     baselines: list[Rule] = []
     for latency in COMPARED:
-        baselines.append(_usual(0.5, names.quantile(latency, "p99"), FEWEST_SAMPLES))
-        baselines.append(_usual(0.5, names.probe_median(latency), FEWEST_MINUTES))
-    baselines.append(_usual(0.95, names.GPU_THROTTLED, FEWEST_MINUTES))
+        baselines.append(_usual(0.5, names.quantile(latency, "p99")))
+        baselines.append(_usual(0.5, names.probe_median(latency)))
+    baselines.append(_usual(0.95, names.GPU_THROTTLED))
     return [group("llm-probe-medians", medians, SLOW), group("baselines", baselines, INTERVAL)]
 
 
@@ -34,6 +34,6 @@ def _medians(latency: str) -> list[Rule]:
     ]
 
 
-def _usual(quantile: float, name: str, fewest: int) -> Rule:
+def _usual(quantile: float, name: str) -> Rule:
     usual = f"quantile_over_time({quantile}, {name}{WINDOW})"
-    return record(names.baseline(name), f"{usual}\nand\ncount_over_time({name}{WINDOW}) >= {fewest}")
+    return record(names.baseline(name), f"{usual}\nand\ncount_over_time({name}{WINDOW}) >= {FEWEST}")
