@@ -5,6 +5,9 @@ The server of these tests does its worst: it echoes the key that it was sent whe
 
 import json
 import logging
+import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -188,3 +191,20 @@ def test_control_characters_of_a_server_do_not_reach_the_terminal(tmp_path: Path
     shown = page(tmp_path, echo, "plain", quotes=True)
     assert "red" in shown
     assert all(character.isprintable() or character == "\n" for character in shown)
+
+
+@pytest.mark.parametrize("flags", [[], ["--debug"]])
+def test_the_exporter_quotes_only_where_it_is_started_so(tmp_path: Path, echo: str, flags: list[str]) -> None:
+    (tmp_path / "inferwatch.yml").write_text(text_of(tmp_path, echo, "plain"))
+    command = [sys.executable, "-m", "exporters.probe", "--web.listen-address=127.0.0.1:0", *flags]
+    command += [f"--config.file={tmp_path / 'inferwatch.yml'}", f"--state.dir={tmp_path / 'state'}"]
+    log = tmp_path / "log"
+    with log.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=file) as process:
+        try:
+            listening = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
+            url = until(lambda: listening.search(log.read_text()), "it listens").group(1)
+            shown = requests.get(f"{url}/probe?target=chat&debug=1", timeout=60).text
+        finally:
+            process.terminate()
+    assert "outcome success" in shown and (PROMPT in shown) == bool(flags)
+    assert not holds_secret(shown) and not holds_secret(log.read_text()) and PROMPT not in log.read_text()
