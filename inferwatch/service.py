@@ -15,12 +15,21 @@ from inferwatch.errors import ConfigError, InferwatchError
 log = logging.getLogger(__name__)
 
 
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Shows the defaults that there are; the usage would be a page of collectors."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        switch = action.nargs == 0 and not isinstance(action, argparse.BooleanOptionalAction)
+        return action.help if action.default is None or switch else super()._get_help_string(action)
+
+
 def flags(program: str, description: str, port: int) -> argparse.ArgumentParser:
     """Return a parser that holds the flags of every service of ours."""
     parser = argparse.ArgumentParser(
         prog=program,
+        usage="%(prog)s [--flag=VALUE ...]",
         description=description,
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=_Help,
         allow_abbrev=False,
     )
     parser.add_argument(
