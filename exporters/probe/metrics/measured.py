@@ -31,7 +31,7 @@ SKIPPED = Metric(
     "llm_probe_skipped_total",
     "counter",
     "Probes that were due and not started: overlap (the last still ran), misfire (too late), budget (spent for today), "
-    "backoff (the target fails again and again, or asked to be left alone), asleep (it must not be woken).",
+    "backoff (it fails again and again, or asked for it), asleep (it must not be woken).",
     (*PROBE, "reason"),
 )
 FINISHED = Metric(
