@@ -4,15 +4,18 @@ import configparser
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from compose import CHECKOUT
+from compose import CHECKOUT, services
 
 from exporters.gpu.__main__ import PORT, _parser
 
 UNIT = CHECKOUT / "deploy" / "systemd" / "gpu-exporter.service"
 DAEMON_SET = CHECKOUT / "deploy" / "kubernetes" / "gpu-exporter.yml"
+OVERRIDES = CHECKOUT / "deploy" / "compose"
+RUNNING = CHECKOUT / "docs" / "gpu-exporter-running.md"
 
 
 def test_the_unit_starts_a_command_that_takes_its_flags() -> None:
@@ -42,6 +45,11 @@ def test_systemd_takes_the_unit(tmp_path: Path, tool: Callable[[str], Path]) -> 
     assert "gpu-exporter.service" not in verified.stderr
 
 
+def security_of(container: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = container["securityContext"]
+    return found
+
+
 def test_the_daemon_set_needs_no_privilege() -> None:
     pod = yaml.safe_load(DAEMON_SET.read_text())["spec"]["template"]["spec"]
     (container,) = pod["containers"]
@@ -49,8 +57,10 @@ def test_the_daemon_set_needs_no_privilege() -> None:
     assert program == "gpu-exporter"
     assert _parser().parse_args(flags).listen == f":{PORT}"
     assert [port["containerPort"] for port in container["ports"]] == [PORT]
-    assert pod["hostPID"] is True
-    security = container["securityContext"]
+    # Pod Security's "restricted" forbids these.
+    assert not {"hostPID", "hostNetwork", "hostIPC", "volumes"} & set(pod)
+    assert security_of(container)["seccompProfile"] == {"type": "RuntimeDefault"}
+    security = security_of(container)
     assert security["capabilities"] == {"drop": ["ALL"]}
     assert security["runAsNonRoot"] is True
     assert security["allowPrivilegeEscalation"] is False
@@ -58,3 +68,27 @@ def test_the_daemon_set_needs_no_privilege() -> None:
     # All GPUs, and none taken from the scheduler.
     assert {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"} in container["env"]
     assert not any("nvidia.com/gpu" in kind for kind in container["resources"].values())
+
+
+def test_what_more_it_may_be_given_in_the_daemon_set_is_one_comment_away() -> None:
+    text = DAEMON_SET.read_text()
+    pod = yaml.safe_load(text.replace("# hostPID: true", "hostPID: true"))["spec"]["template"]["spec"]
+    assert pod["hostPID"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("gpu-owners.yml", {"pid": "host"}),
+        ("gpu-kernel-log.yml", {"user": "0:0", "cap_add": ["SYSLOG"], "devices": ["/dev/kmsg:/dev/kmsg:r"]}),
+    ],
+)
+def test_an_override_of_compose_gives_what_its_name_says_and_no_more(name: str, given: dict[str, Any]) -> None:
+    assert yaml.safe_load((OVERRIDES / name).read_text()) == {"services": {"gpu-exporter": given}}
+    assert f"`{name}`" in RUNNING.read_text()
+
+
+def test_every_override_is_of_a_service_that_there_is() -> None:
+    known = set(services())
+    for file in OVERRIDES.glob("*.yml"):
+        assert set(yaml.safe_load(file.read_text())["services"]) <= known
