@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 from hostile import HostileServer
+from page_server import Server
 
 from exporters.probe.history import LENGTH, History
 from exporters.probe.pages import TargetsPage
@@ -135,3 +136,18 @@ def test_figures_have_units() -> None:
     prober.apply(in_force)
     prober.history.add(KEY, history[0], 1000.0)
     assert re.search(r"123\.4 ms 20\.0 ms 12\.35 s 7|123\.4 ms 20\.0 ms 12\.34 s 7", page(prober, in_force).text)
+
+
+def test_it_says_that_a_target_sleeps(server: Server) -> None:
+    server.pages["/up"] = "no"
+    asked = f"wake: false, awake_url: '{server.url}/up', awake_text: 'yes'"
+    in_force = parse_config(f"targets: [{{name: chat, url: '{server.url}/v1', model: m, {asked}}}]", "f", {})
+    prober = Prober()
+    prober.apply(in_force)
+    assert "sleeps" not in page(prober, in_force).text
+    prober.run(KEY)
+    for query in ({}, {"name": "chat"}):
+        assert "sleeps, and is not woken (wake: false)" in page(prober, in_force, **query).text
+    server.pages["/up"] = "yes"
+    prober.run(KEY)
+    assert "sleeps" not in page(prober, in_force).text
