@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from exporters.probe.explain import explained
 from exporters.probe.failures import ProbeError
 from exporters.probe.metrics import PHASES
 from exporters.probe.models import served_models
+from exporters.probe.naps import sleeps
 from exporters.probe.quoted import Quoted
 from exporters.probe.run import ProbeResult, run_probe, unasked
 from exporters.probe.transcript import Transcript
@@ -54,29 +55,45 @@ def probe_now(config_file: Path, target_name: str | None, as_json: bool, debug: 
     except ConfigError as error:
         print(error, file=sys.stderr)
         return EXIT_CONFIG
-    results, items = [], []
-    console, waiting = Console(highlight=False, soft_wrap=True), Console(stderr=True)
+    results: list[ProbeResult] = []
+    items: list[dict[str, object]] = []
+    console = Console(highlight=False, soft_wrap=True)
     for target in targets:
-        own = []
-        for name, scenario in config.scenarios_of(target).items():
-            with waiting.status(f"probing {target.name} / {name}") if waiting.is_terminal else nullcontext():
-                transcript = Transcript()
-                own.append(probe(target, name, scenario, transcript))
-            if not as_json:
-                explain(console, target, own[-1])
-            if debug:
-                text = explained(own[-1], scenario, transcript, Quoted(target, transcript), quotes=True)
-                print(text, file=sys.stderr if as_json else sys.stdout)
-        results += own
+        if target_name is None and _may_sleep(target):
+            print(f"{target.name}: may sleep, and wake: false keeps it so; name it to probe it", file=sys.stderr)
+            continue
+        own = list(_probe_each(target, config.scenarios_of(target), None if as_json else console, debug))
         # A server that answered nothing is not asked for more.
         answered = any(result.status_code is not None for result in own)
         version = own_version(target) if answered else None
-        items += [as_item(result, version) for result in own]
         if version and not as_json:
             _print(console, Text(f"{target.name}: its server is of version {clean(version)}", style="dim"))
+        results += own
+        items += [as_item(result, version) for result in own]
     if as_json:
         print(json.dumps(items, indent=2))
     return EXIT_GOOD if all(result.outcome == SUCCESS for result in results) else EXIT_FAILED
+
+
+def _may_sleep(target: Target) -> bool:
+    return not target.wake and sleeps(target, target.model or "", target.engine) is not False
+
+
+def _probe_each(
+    target: Target, scenarios: Mapping[str, Scenario], console: Console | None, debug: bool
+) -> Iterator[ProbeResult]:
+    """Probe a target once for each scenario; what was measured is printed on the console, if there is one."""
+    waiting = Console(stderr=True)
+    for name, scenario in scenarios.items():
+        transcript = Transcript()
+        with waiting.status(f"probing {target.name} / {name}") if waiting.is_terminal else nullcontext():
+            result = probe(target, name, scenario, transcript)
+        if console is not None:
+            explain(console, target, result)
+        if debug:
+            text = explained(result, scenario, transcript, Quoted(target, transcript), quotes=True)
+            print(text, file=sys.stderr if console is None else sys.stdout)
+        yield result
 
 
 def _targets(config: Config, name: str | None) -> list[Target]:

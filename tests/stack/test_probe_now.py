@@ -233,3 +233,14 @@ def test_what_cannot_be_probed_exits_with_2_and_prints_no_json(
     captured = capsys.readouterr()
     assert problem in captured.err
     assert captured.out == ""
+
+
+def test_a_target_that_may_sleep_is_woken_only_by_name(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with chatting() as url:
+        asleep = f"wake: false, awake_url: '{url}/up', awake_text: is awake"
+        config.write_text(f"targets: [{{name: chat, url: '{url}', model: m, {asleep}}}, {{name: b, url: '{url}'}}]")
+        assert [item["target"] for item in items(config, capsys)] == ["b"]
+        assert probe_now(config, None, as_json=False) == 0
+        assert "chat: may sleep, and wake: false keeps it so" in capsys.readouterr().err
+        assert probe_now(config, "chat", as_json=False) == 0
+        assert capsys.readouterr().out.startswith("chat / short: success")
