@@ -131,6 +131,19 @@ def test_a_ratio_that_cannot_be_is_absent_and_comes_back(exporter: Start, nvml: 
     running.wait_for(lambda s: s.value(metrics.SM_ACTIVE, 0) == 0.835)
 
 
+@pytest.mark.complaint(29)
+def test_counters_that_show_nothing_on_a_busy_gpu_are_left_out(exporter: Start, nvml: FakeNvml) -> None:
+    zeros = {f"gpm__{number}": 0 for number in (2, 5, 10)}
+    nvml.tell(gpus=2, gpm=1, **zeros, _0__utilization=97, _1__utilization=0)
+    running = exporter(QUICK, nvml=nvml)
+    # GPU 1 is idle, so that the same zeros are true.
+    scrape = running.wait_for(lambda s: s.value(metrics.SM_ACTIVE, 1) == 0)
+    running.wait_for(lambda s: (s.value(metrics.REJECTED_VALUES) or 0) > 0)
+    assert scrape.value(metrics.SM_ACTIVE, 0) is None
+    assert scrape.value(metrics.DRAM_ACTIVE, 0) is None
+    assert scrape.value(metrics.CAPABILITY, 0, feature="activity") == 1
+
+
 @pytest.mark.complaint(31)
 def test_what_wsl_does_not_support_is_absent_and_no_fault(exporter: Start, nvml: FakeNvml) -> None:
     kinds = [

@@ -11,6 +11,8 @@ from exporters.gpu.questions import Activity
 from inferwatch.metric import Metric
 
 PERCENT = 0.01
+# One small kernel on one multiprocessor of an H200 is active by 0.8 %, and not by 0.
+BUSY_PERCENT = 50
 SHARES: Mapping[Activity, Metric] = {
     "sm": metrics.SM_ACTIVE,
     "tensor": metrics.TENSOR_ACTIVE,
@@ -38,7 +40,16 @@ def collect_details(gpu: Collection) -> None:
 
 def _add(gpu: Collection, shares: Mapping[Activity, Metric]) -> Mapping[Activity, float]:
     found = gpu.ask(gpu.device.activity, "activity") or {}
+    if found.get("sm") == 0 and _busy(gpu):
+        gpu.reject("multiprocessor activity of 0 on a busy GPU")
+        return {}
     for name, metric in shares.items():
         if name in found:
             gpu.add(metric, found[name] * PERCENT, at_most=1)
     return found
+
+
+def _busy(gpu: Collection) -> bool:
+    """Return whether a kernel ran lately for most of the time, beside which counters that show nothing do not count."""
+    utilization = gpu.ask(gpu.device.utilization)
+    return utilization is not None and BUSY_PERCENT <= utilization.gpu <= 100
