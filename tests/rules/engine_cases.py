@@ -12,11 +12,11 @@ SCRAPED = {"target": "t", "instance": "host:1"}
 
 @dataclass(frozen=True)
 class Case:
-    """One capture, or three: before, after, and the one whose gauges hold.
+    """One capture, or two: after, and the one whose gauges hold; or three: before, after, and that one.
 
     Attributes:
         engine: The engine file.
-        captures: Files in fixtures. A single one is replayed as if its counters had grown from 0.
+        captures: Files in fixtures. Without the first, counters grow from 0; with a single one, its gauges hold.
         model_name: The label that is expected on what is recorded.
         given: The same as a label that discovery sets, for an engine that does not name its model.
         expected: Recorded name without prefix, with a selector for `reason` -> value.
@@ -46,8 +46,8 @@ class Case:
 
     def replay(self) -> Replay:
         captured = [capture(file) for file in self.captures]
-        first, last, held = captured if len(captured) == 3 else (from_zero(captured[0]), captured[0], captured[0])
-        return Replay(first, last, held, {"job": "llm-engine"} | SCRAPED | self.given)
+        *first, last, held = captured if len(captured) > 1 else captured * 2
+        return Replay(first[0] if first else from_zero(last), last, held, {"job": "llm-engine"} | SCRAPED | self.given)
 
     def labels_of(self, name: str) -> Labels:
         if name in self.other_labels:
@@ -110,6 +110,59 @@ VLLM = Case(
         "queue": ("vllm:request_queue_time_seconds", {}),
         "prefill": ("vllm:request_prefill_time_seconds", {}),
         "decode": ("vllm:request_decode_time_seconds", {}),
+    },
+)
+# The same client each time: pairs of prompts that are alike, one after another, and then six long answers at once, of
+# which four run. What it was told stands at the top of each capture.
+_CLIENT = (
+    _tokens(1954, 3920)
+    | _finished(stop=0, length=14, abort=0, error=0, repetition=0)
+    | {"requests_succeeded:increase1h": 14, "prefix_cache_hit_ratio:5m": 512 / 1954}
+)
+_BUSY = {"requests_running": 4, "requests_waiting": 2} | _kv(0.0004883408619216212)
+VLLM_TWO_API_SERVERS = Case(
+    "vllm",
+    ("vllm-0.32.0-two-api-servers-after.prom", "vllm-0.32.0-two-api-servers-busy.prom"),
+    "tiny",
+    # Both servers count a step that has tokens of both.
+    _CLIENT | _BUSY | {"batch_tokens:mean_5m": 5362 / 2720, "sleeping": 0},
+    latencies=VLLM.latencies,
+)
+# Three of the six on each rank, so that none waits. The second of two that are alike came to the other rank, where no
+# such prefix was.
+VLLM_DATA_PARALLEL = Case(
+    "vllm",
+    ("vllm-0.32.0-data-parallel-after.prom", "vllm-0.32.0-data-parallel-busy.prom"),
+    "tiny",
+    _CLIENT
+    | {"requests_running": 3 + 3, "requests_waiting": 0, "sleeping": 0, "prefix_cache_hit_ratio:5m": 0 / 1954}
+    | {"batch_tokens:mean_5m": 2 * 2937 / (2 * 1360)}
+    | _kv(0.0003662556464412159),
+    latencies=VLLM.latencies,
+)
+VLLM_EARLIER = Case(
+    "vllm",
+    ("vllm-0.28.0-after.prom", "vllm-0.28.0-busy.prom"),
+    "tiny",
+    _CLIENT | _BUSY | {"batch_tokens:mean_5m": 5362 / 1520, "process_start_time_seconds": 1796066897.36},
+    latencies=VLLM.latencies,
+)
+VLLM_DRAFTING = Case(
+    "vllm",
+    ("vllm-0.32.0-speculative-after.prom",),
+    "tiny",
+    # A step makes several tokens: 1568 of them for 3920 - 14 tokens after the first.
+    _CLIENT | {"spec_decode_acceptance_ratio:5m": 2346 / 2987, "batch_tokens:mean_5m": 5362 / 612},
+    latencies={"itl": VLLM.latencies["itl"], "tpot": VLLM.latencies["tpot"]},
+)
+VLLM_ADAPTER = Case(
+    "vllm",
+    ("vllm-0.32.0-adapter-busy.prom",),
+    "tiny",
+    _BUSY | {"lora_info": 1},
+    other_labels={
+        "lora_info": SCRAPED
+        | {"max_lora": "1", "running_lora_adapters": "tiny-adapter", "waiting_lora_adapters": "tiny-adapter"}
     },
 )
 VLLM_SPECULATIVE = Case(
@@ -245,6 +298,11 @@ DYNAMO_FRONTEND = Case(
 )
 CASES = [
     VLLM,
+    VLLM_TWO_API_SERVERS,
+    VLLM_DATA_PARALLEL,
+    VLLM_EARLIER,
+    VLLM_DRAFTING,
+    VLLM_ADAPTER,
     VLLM_SPECULATIVE,
     VLLM_OLD,
     LLAMACPP,

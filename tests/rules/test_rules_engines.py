@@ -1,11 +1,12 @@
 """Each engine file against what the engine exposed: its captures, replayed into the rules."""
 
+import re
 from pathlib import Path
 
 import pytest
 from engine_cases import CASES, NOT_CAPTURED, Case
 from engine_expectations import expectations
-from rules_replay import FIXTURES, about, header
+from rules_replay import FIXTURES, about, capture, header
 
 from inferwatch.engines import Engine, load_engines, recognise
 from prometheus import vocabulary as names
@@ -39,6 +40,17 @@ def test_concepts_have_the_captured_values_and_exactly_the_promised_labels(case:
     promtool_test(
         rules, {"interval": "15s", "input_series": case.replay().input_series(), "promql_expr_test": expected}
     )
+
+
+@pytest.mark.parametrize("file", sorted(FIXTURES.glob("vllm-*-after.prom")), ids=lambda file: file.stem)
+def test_the_engine_counted_what_its_client_was_told(file: Path):
+    told = re.search(r"(?m)^# client: (\d+) answers, (\d+) prompt tokens, (\d+) output tokens$", file.read_text())
+    if told is None:
+        assert file.name == "vllm-0.32.0-after.prom", "only the first capture was made without it"
+        return
+    counters = ("vllm:request_success_total", "vllm:prompt_tokens_total", "vllm:generation_tokens_total")
+    samples = capture(file.name)
+    assert [sum(one.value for one in samples if one.name == name) for name in counters] == [*map(float, told.groups())]
 
 
 @by_engine
