@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from bench.live_stack import TARGET, Stack, configure, probes, probing, recording
+from bench.live_stack import TARGET, Stack, configure, probes, probing, recording, wait_until_healthy
 from bench.live_traffic import Answer, Ask, Seen, ask, ask_all
 from bench.live_vllm import MODEL, serving, write_model
 from bench.processes import running
@@ -42,8 +42,9 @@ LONG_TOKENS = 200
 
 # The engine and the client time the same answers; between them lie HTTP, loopback and two processes on a busy machine.
 SAME_REQUESTS = 1.25
-# Other answers to the same prompt, seconds apart. Medians, since a busy machine holds up one of them now and then.
-LIKE_REQUESTS = 2.0
+# Other answers to the same prompt, seconds apart: medians, since a busy machine holds up one of them now and then, and
+# wide, since probes that it held up are left out.
+LIKE_REQUESTS = 3.0
 # What Prometheus extrapolates at the ends of a window.
 EXTRAPOLATED = 1.05
 
@@ -73,12 +74,11 @@ class Engine:
 def llamacpp(folder: Path) -> Iterator[Engine]:
     """Run the demo's engine."""
     (port,) = free_ports(1)
-    with (
-        (folder / "engine.log").open("wb") as log,
-        running([sys.executable, "-m", "stack.demo.llm_server", f"--port={port}"], stdout=log, stderr=log),
-    ):
+    file, address = folder / "engine.log", f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "stack.demo.llm_server", f"--port={port}"]
+    with file.open("wb") as log, running(command, stdout=log, stderr=log) as process:
+        wait_until_healthy(address, process, file)
         prompts = "sum(llamacpp:prompt_tokens_total) + sum(llamacpp:prompt_tokens_cached_total)"
-        address = f"http://127.0.0.1:{port}"
         yield Engine(address, MODEL_NAME, PARALLEL, prompts, "sum(llamacpp:tokens_predicted_total)", ttft=False)
 
 

