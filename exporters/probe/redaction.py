@@ -4,7 +4,8 @@ import base64
 import contextlib
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from urllib.parse import quote
 
 from exporters.probe.failures import ProbeError
@@ -31,12 +32,19 @@ class Redaction:
         secrets: Their values as they are sent, e.g. of a header; empty ones say nothing.
     """
 
-    def __init__(self, secrets: Collection[str]) -> None:
-        values = {value for secret in secrets for value in _values(secret)}
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._values = {value for secret in secrets for value in _values(secret)}
+
+    @cached_property
+    def _known(self) -> re.Pattern[str] | None:
+        exact = _exact(value for value in self._values if len(value) >= _WORD)
+        return re.compile("|".join(exact), re.IGNORECASE) if exact else None
+
+    @cached_property
+    def _shown(self) -> re.Pattern[str]:
         # A model that repeats a key may be cut off within it.
-        begun = [re.escape(value[:_WORD]) + r"[^\s\"']*" for value in values if len(value) >= 2 * _WORD]
-        self._known = _any_of(value for value in values if len(value) >= _WORD)
-        self._shown = re.compile("|".join([*_exact(values), *begun, _SHAPES]), re.IGNORECASE)
+        begun = [re.escape(value[:_WORD]) + r"[^\s\"']*" for value in self._values if len(value) >= 2 * _WORD]
+        return re.compile("|".join([*_exact(self._values), *begun, _SHAPES]), re.IGNORECASE)
 
     @classmethod
     def of(cls, target: Target, sent: Iterable[str] = ()) -> "Redaction":
@@ -90,11 +98,6 @@ def _values(header: str) -> Iterator[str]:
         yield value
     if scheme and scheme[1].lower() == "basic" and (login := _decoded(value)):
         yield from {login, login.partition(":")[2]} - {""}
-
-
-def _any_of(values: Iterable[str]) -> re.Pattern[str] | None:
-    exact = _exact(values)
-    return re.compile("|".join(exact), re.IGNORECASE) if exact else None
 
 
 def _exact(values: Iterable[str]) -> list[str]:
