@@ -5,15 +5,20 @@ The clock of TTFT starts at `sending_at`, when the connection is made: DNS, TCP 
 
 import contextlib
 import ipaddress
+import os
 import socket
 import time
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from exporters.probe.deadline import Deadline
 from exporters.probe.kernel_stamps import ask_for_stamps
 from exporters.probe.resolver import Address, resolve_within
 from exporters.probe.stamped import StampedResponse
 from exporters.probe.transcript import Exchanged
+
+if TYPE_CHECKING:
+    from exporters.probe.session import KeptConnection
 
 # How far behind the deadline the timeout of a single read lies.
 NET_SECONDS = 5.0
@@ -34,6 +39,8 @@ class Recorder:
         headers_at: When the status and headers had come.
         error: What broke the connection before it was made.
         source: What the answer is read from, once it comes.
+        kept: The connection that is used again, where the scenario wants that.
+        reused: Whether the request was sent on a connection that an earlier one had made.
         exchanges: Where each request is noted for a person who asks to see it; mostly None.
     """
 
@@ -46,6 +53,8 @@ class Recorder:
         self.headers_at: float | None = None
         self.error: OSError | None = None
         self.source: StampedResponse | None = None
+        self.kept: KeptConnection | None = None
+        self.reused = False
         self.exchanges: list[Exchanged] | None = None
         self.began_at = self._since = time.perf_counter()
 
@@ -75,6 +84,14 @@ class Recorder:
     def hear_headers(self) -> None:
         """Note that the status and headers have come."""
         self.headers_at = self.end(self.source.stamped.at if self.source is not None else None)
+
+    def reuse(self, sock: socket.socket) -> None:
+        """Note that a connection is used again, which from now on this deadline interrupts."""
+        self.reused = True
+        sock.settimeout(self.deadline.remaining() + NET_SECONDS)
+        # A connection wrapped in TLS cannot be duplicated as such.
+        with socket.socket(fileno=os.dup(sock.fileno())) as plain:
+            self.deadline.guard_socket(plain)
 
     def dial(self, host: str, port: int, options: Iterable[tuple[int, int, int | bytes]]) -> socket.socket:
         """Resolve and connect; raises OSError."""

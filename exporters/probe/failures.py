@@ -33,6 +33,7 @@ class ProbeError(InferwatchError):
         outcome: One of metrics.OUTCOMES.
         status_code: What the server answered, if it did.
         retry_after: The seconds that the server asked to be left alone, if it did.
+        stale: Whether the server had closed the connection that was to be used again.
         refused: The parameter of the request that the server refused, if it named one that probes can do without.
     """
 
@@ -44,6 +45,7 @@ class ProbeError(InferwatchError):
         self.status_code = status_code
         self.retry_after = retry_after
         self.refused: str | None = None
+        self.stale = False
 
 
 # What the request was doing -> the outcome, unless the server had already been asked.
@@ -129,6 +131,21 @@ def _chain(error: BaseException) -> list[BaseException]:
             chain.append(inner)
             waiting += [getattr(inner, "reason", None), inner.__cause__, inner.__context__, *inner.args]
     return chain[::-1]
+
+
+def is_hang_up(error: BaseException) -> bool:
+    """Say whether the peer closed the connection instead of answering."""
+    return any(isinstance(inner, ConnectionError | ssl.SSLEOFError) for inner in _chain(error))
+
+
+def stale_connection(host: str) -> ProbeError:
+    """Return what became of a request on a kept connection that the server had closed: not the server's failure.
+
+    Servers close what is idle whenever they like, and the request crossed that on its way.
+    """
+    failure = ProbeError("tainted", f"{host} had closed the kept connection; the next probe makes a new one, at once")
+    failure.stale = True
+    return failure
 
 
 def failure_of_refusal(status: int, parameter: str) -> ProbeError:

@@ -11,6 +11,7 @@ from exporters.probe.connection import Recorder
 from exporters.probe.deadline import Deadline
 from exporters.probe.failures import ProbeError
 from exporters.probe.fault import fault
+from exporters.probe.session import KeptConnection
 from exporters.probe.timeline import Answer, TokenSource, figures
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Scenario, Target
@@ -49,7 +50,13 @@ def output_limit(target: Target) -> int:
 
 
 def prime(
-    target: Target, scenario: Scenario, case: Case, model: str, refused: Collection[str], transcript: Transcript | None
+    target: Target,
+    scenario: Scenario,
+    case: Case,
+    model: str,
+    refused: Collection[str],
+    transcript: Transcript | None,
+    kept: KeptConnection | None,
 ) -> Primed:
     """Ask what the probe after it will ask, within the same limits of time; the arguments are those of `run_probe`.
 
@@ -59,6 +66,7 @@ def prime(
     with Deadline(scenario.timeout or 60.0) as deadline:
         recorder = Recorder(deadline, scenario.ttft_timeout if scenario.stream else None)
         recorder.exchanges = transcript.exchanges if transcript is not None else None
+        recorder.kept = kept
         try:
             return _primed(ask(target, short, case, model, recorder, refused), scenario)
         except ProbeError as error:

@@ -18,6 +18,7 @@ from exporters.probe.record import Record
 from exporters.probe.refusals import Refusals
 from exporters.probe.responses import Responses
 from exporters.probe.run import ProbeResult, run_probe, unasked
+from exporters.probe.session import KeptConnection
 from exporters.probe.spending import Spending
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Config, Scenario, Target
@@ -29,12 +30,13 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Plan:
-    """One target and scenario, and where its results go."""
+    """One target and scenario, where its results go, and the connection that it uses again, if it is to."""
 
     target: Target
     name: str
     scenario: Scenario
     record: Record
+    kept: KeptConnection | None = None
 
     @property
     def key(self) -> Key:
@@ -105,15 +107,20 @@ class Prober:
             for target in config.targets:
                 for name, scenario in config.scenarios_of(target).items():
                     model = target.model or self._models.get((target.name, target.url), "")
-                    plan = Plan(target, name, scenario, Record(model, ladders))
+                    kept = KeptConnection() if scenario.connection == "reuse" else None
+                    plan = Plan(target, name, scenario, Record(model, ladders), kept)
                     old = before.get(plan.key)
                     if old is not None and plan.measures_the_same(old):
-                        plan = replace(plan, record=old.record)
+                        plan = replace(plan, record=old.record, kept=old.kept)
                         plan.record.use(ladders)
                     else:
                         fresh.add(plan.key)
                     plans[plan.key] = plan
             self._plans = plans
+            in_use = {id(plan.kept) for plan in plans.values()}
+            for old in before.values():
+                if old.kept is not None and id(old.kept) not in in_use:
+                    old.kept.close()
             known = {(target.name, target.url) for target in config.targets if target.model is None}
             self._models = {key: model for key, model in self._models.items() if key in known}
             names = {target.name for target in config.targets}
@@ -211,6 +218,9 @@ class Prober:
             log.warning("target %s refuses %s; its probes send it no more", target.name, result.refused)
             # What was found out is used at once, by a probe that is counted as one of its own.
             self.run(key)
+        elif result.stale_connection:
+            # Else a server that is down would be found out an interval later than with a new connection.
+            self.run(key)
 
     def once(
         self, target: Target, name: str, scenario: Scenario, transcript: Transcript | None = None
@@ -265,7 +275,7 @@ class Prober:
         except ProbeError as error:
             return unasked(plan.target, plan.name, error)
         refused = self.refusals.of(plan.target, model)
-        result = run_probe(plan.target, plan.name, plan.scenario, model, refused, transcript=transcript)
+        result = run_probe(plan.target, plan.name, plan.scenario, model, refused, transcript, plan.kept)
         if result.outcome == "not_found" and plan.target.model is None:
             # The server may serve another model since; it is asked again before the next probe.
             with self._lock:

@@ -21,11 +21,13 @@ from exporters.probe.failures import (
     failure_at,
     failure_of_refusal,
     failure_of_status,
+    is_hang_up,
+    stale_connection,
 )
 from exporters.probe.manners import retry_after_seconds
 from exporters.probe.parameters import refused_parameter
 from exporters.probe.protocols.base import error_identifier
-from exporters.probe.session import TunnelError, new_session
+from exporters.probe.session import TunnelError, session_of
 from exporters.probe.stamped import READ_SIZE
 from exporters.probe.transcript import Exchanged
 from exporters.probe.way import DIRECT, Way, refused_by_proxy
@@ -138,7 +140,7 @@ class Exchange:
 def exchange(
     method: str, url: str, headers: Mapping[str, str], body: bytes | None, recorder: Recorder, way: Way = DIRECT
 ) -> Iterator[Exchange]:
-    """Send a request on a new connection and yield what answers it; closes the connection.
+    """Send a request and yield what answers it; closes the connection, unless the recorder's probe keeps it.
 
     Raises:
         ProbeError: If no status came, with the outcome of the stage at which it failed.
@@ -148,7 +150,7 @@ def exchange(
     if recorder.exchanges is not None:
         noted = Exchanged(method, url, headers, body or b"")
         recorder.exchanges.append(noted)
-    with new_session(recorder, tls=url.startswith("https:"), way=way) as session:
+    with session_of(recorder, tls=url.startswith("https:"), way=way) as session:
         try:
             response = session.request(
                 method,
@@ -176,6 +178,8 @@ def _failure(url: str, recorder: Recorder, error: Exception, way: Way) -> ProbeE
     # A socket's own timeout ends connecting when the deadline leaves no more time for it.
     late = deadline.passed_after or (deadline.seconds if isinstance(recorder.error, TimeoutError) else None)
     host = urlsplit(url).netloc
+    if recorder.reused and late is None and is_hang_up(error):
+        return stale_connection(host)
     if isinstance(recorder.error, TunnelError):
         return refused_by_proxy(way, host, recorder.error.status)
     if way.proxy and recorder.stage in ("dns", "tcp"):

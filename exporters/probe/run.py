@@ -13,6 +13,7 @@ from exporters.probe.lag import MONITOR, tainted
 from exporters.probe.prime import Primed, prime
 from exporters.probe.prompts import case_of
 from exporters.probe.redaction import Redaction
+from exporters.probe.session import KeptConnection
 from exporters.probe.timeline import Answer, Figures, TokenSource, calls_in, figures, stamps_taken_late, text_of
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Scenario, Target
@@ -47,6 +48,7 @@ class ProbeResult:
         fingerprint: The answer's system_fingerprint.
         checks_passed: Whether the answer passed the scenario's checks; None if it has none, or failed before them.
         primed: What became of the request that filled the prefix cache before it, where the scenario wants one.
+        stale_connection: Whether the server had closed the connection that was to be used again; nothing was measured.
         retry_after_seconds: How long a server that refused the probe asked to be left alone.
     """
 
@@ -74,6 +76,7 @@ class ProbeResult:
     checks_passed: bool | None = None
     primed: Primed | None = None
     ttfo_seconds: float | None = None
+    stale_connection: bool = False
 
 
 def run_probe(
@@ -83,6 +86,7 @@ def run_probe(
     model: str,
     refused: Collection[str] = (),
     transcript: Transcript | None = None,
+    kept: KeptConnection | None = None,
 ) -> ProbeResult:
     """Send one probe and return what it measured; a bad server, key or network is a result and not an exception.
 
@@ -93,8 +97,9 @@ def run_probe(
         model: The model to ask for.
         refused: Parameters that the server is known to refuse.
         transcript: Where all that is sent and answered is noted, for a person who asks to see it.
+        kept: The connection that is used again; None makes a new one.
     """
-    return _without_secrets(_run(target, scenario_name, scenario, model, refused, transcript), target)
+    return _without_secrets(_run(target, scenario_name, scenario, model, refused, transcript, kept), target)
 
 
 def unasked(target: Target, scenario_name: str, error: ProbeError) -> ProbeResult:
@@ -118,6 +123,7 @@ def _run(
     model: str,
     refused: Collection[str],
     transcript: Transcript | None,
+    kept: KeptConnection | None,
 ) -> ProbeResult:
     def failed(error: ProbeError, phases: dict[str, float]) -> ProbeResult:
         detail = str(error)
@@ -132,17 +138,19 @@ def _run(
             retry_after_seconds=error.retry_after,
             refused=error.refused,
             primed=primed,
+            stale_connection=error.stale,
         )
 
     if scenario.timeout is None:
         raise ValueError("the scenario has no timeout; take it from Config.scenarios_of")
     case = case_of(scenario)
-    primed = prime(target, scenario, case, model, refused, transcript) if scenario.primed else None
+    primed = prime(target, scenario, case, model, refused, transcript, kept) if scenario.primed else None
     if primed is not None and primed.asked_for_patience is not None:
         return failed(primed.asked_for_patience, {})
     with Deadline(scenario.timeout) as deadline:
         recorder = Recorder(deadline, scenario.ttft_timeout if scenario.stream else None)
         recorder.exchanges = transcript.exchanges if transcript is not None else None
+        recorder.kept = kept
         try:
             answer = ask(target, scenario, case, model, recorder, refused)
             if transcript is not None:

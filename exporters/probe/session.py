@@ -1,11 +1,13 @@
-"""Requests and urllib3 made to tell when they connect, send and hear the headers: a session for one request."""
+"""Requests and urllib3 made to tell when they connect, send and hear the headers; sessions for one request, or more."""
 
 import contextlib
 import http.client
 import re
 import socket
 import ssl
+from collections.abc import Iterator
 from functools import partial
+from http.cookiejar import DefaultCookiePolicy
 from typing import Any, cast
 
 import requests
@@ -32,9 +34,14 @@ class TunnelError(OSError):
 
 
 class _TimedConnection(HTTPConnection):
-    def __init__(self, *args: Any, recorder: Recorder, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, adapter: "_TimedAdapter", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.recorder = recorder
+        self._adapter = adapter
+
+    @property
+    def recorder(self) -> Recorder:
+        """What the request of this moment is noted in."""
+        return self._adapter.recorder
 
     def _new_conn(self) -> socket.socket:
         return self.recorder.dial(self._dns_host.strip("[]"), self.port or self.default_port, self.socket_options or ())
@@ -43,6 +50,9 @@ class _TimedConnection(HTTPConnection):
         # urllib3 would connect inside request(), and the connection would count as part of sending.
         if self.sock is None:
             self.connect()
+        elif "tcp" not in self.recorder.phases:
+            # For TLS urllib3 has connected by now, if it had to.
+            self.recorder.reuse(self.sock)
         self.recorder.begin_sending()
         super().request(*args, **kwargs)
         self.recorder.end()
@@ -97,7 +107,7 @@ class _TimedTlsConnection(_TimedConnection, HTTPSConnection):
 
 class _TimedAdapter(HTTPAdapter):
     def __init__(self, recorder: Recorder, context: ssl.SSLContext | None, proxy_headers: dict[str, str]) -> None:
-        self._recorder = recorder
+        self.recorder = recorder
         self._context = context
         self._proxy_headers = proxy_headers
         super().__init__(pool_connections=1, pool_maxsize=1, max_retries=0)
@@ -119,7 +129,7 @@ class _TimedAdapter(HTTPAdapter):
     def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> HTTPConnectionPool:
         pool = cast(HTTPConnectionPool, super().get_connection_with_tls_context(*args, **kwargs))
         timed = _TimedTlsConnection if pool.scheme == "https" else _TimedConnection
-        pool.ConnectionCls = partial(timed, recorder=self._recorder)  # type: ignore[assignment]
+        pool.ConnectionCls = partial(timed, adapter=self)  # type: ignore[assignment]
         return pool
 
 
@@ -128,15 +138,57 @@ class _Session(requests.Session):
         """Look at no redirect: requests would read its whole body first, even of one that it is not to follow."""
 
 
-def new_session(recorder: Recorder, *, tls: bool, way: Way = DIRECT) -> requests.Session:
-    """Return a session for one request: no proxy and no .netrc of the environment, no cookies, no retries.
+@contextlib.contextmanager
+def session_of(recorder: Recorder, *, tls: bool, way: Way = DIRECT) -> Iterator[requests.Session]:
+    """Yield a session for one request: the one that the recorder's probe keeps, or a new one, which is closed then.
 
     Raises:
         ProbeError: If TLS is wanted and a certificate cannot be read, or the login of the proxy cannot.
     """
+    context, proxy_headers = trusted_context(way.tls) if tls else None, way.proxy_headers()
+    if recorder.kept is not None:
+        yield recorder.kept.session(recorder, context, way, proxy_headers)
+        return
+    with _session(_TimedAdapter(recorder, context, proxy_headers), way) as session:
+        yield session
+
+
+class KeptConnection:
+    """A connection that stays open from one request to the next, as long as the server lets it; not for two at a time.
+
+    Renewed certificates, or another login at the proxy, make a new one.
+    """
+
+    def __init__(self) -> None:
+        self._adapter: _TimedAdapter | None = None
+        self._session: requests.Session | None = None
+        self._made_of: object = None
+
+    def session(
+        self, recorder: Recorder, context: ssl.SSLContext | None, way: Way, proxy_headers: dict[str, str]
+    ) -> requests.Session:
+        """Return the session for the next request."""
+        wanted = context, way, proxy_headers
+        if self._session is None or self._adapter is None or wanted != self._made_of:
+            self.close()
+            self._made_of = wanted
+            self._adapter = _TimedAdapter(recorder, context, proxy_headers)
+            self._session = _session(self._adapter, way)
+        self._adapter.recorder = recorder
+        return self._session
+
+    def close(self) -> None:
+        """Close it, if it is open and not in use."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+
+def _session(adapter: _TimedAdapter, way: Way) -> requests.Session:
+    """Return a session: no proxy and no .netrc of the environment, no cookies, no retries."""
     session = _Session()
     session.trust_env = False
-    adapter = _TimedAdapter(recorder, trusted_context(way.tls) if tls else None, way.proxy_headers())
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     session.mount("http://", adapter)
     session.mount("https://", adapter)
     if way.proxy is not None:

@@ -115,12 +115,13 @@ def estimated_tokens(scenario: Scenario) -> int:
 def used(result: ProbeResult, prompt: int, output: int) -> tuple[int, int]:
     """Return the prompt and output tokens that a probe is charged for.
 
-    The server's own count where it gave one. Nothing for a request that was never sent or was refused with a status.
+    The server's own count where it gave one. Nothing for a request that was never sent, was refused with a status, or
+    crossed the end of a kept connection.
     Else a success is charged by its chunks, and any other for all that it might have used: `prompt` and `output`.
     """
     if result.token_source == "usage":  # noqa: S105 - it counts tokens and is no secret
         return result.prompt_tokens or prompt, result.output_tokens or 0
-    if "send" not in result.phases or result.outcome in _REFUSED:
+    if "send" not in result.phases or result.outcome in _REFUSED or result.stale_connection:
         return 0, 0
     if result.outcome == "success":
         return result.prompt_tokens or prompt, result.output_tokens or 0

@@ -1,9 +1,14 @@
 """How requests to a target travel: whom they trust, who they say they are, and through which proxy."""
 
+from typing import Literal
+
 from pydantic import model_validator
 
 from inferwatch.config.fields import File, SecretFile
 from inferwatch.strict_yaml import FindingsError, Strict
+
+# A new one for each probe, or one that is kept from probe to probe.
+Connection = Literal["new", "reuse"]
 
 
 class Tls(Strict):

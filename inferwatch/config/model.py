@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from inferwatch.config.built_in import BUILT_IN_SCENARIOS
-from inferwatch.config.connection import Tls
+from inferwatch.config.connection import Connection, Tls
 from inferwatch.config.consistency import OWN_GPU_EXPORTER as OWN_GPU_EXPORTER
 from inferwatch.config.consistency import OWN_NODE as OWN_NODE
 from inferwatch.config.consistency import findings
@@ -39,7 +39,7 @@ SLO_NAMES: tuple[SloName, ...] = ("ttft", "tpot", "e2e")
 # Where the probes' histograms end (exporters/probe/ladders.py): a quantile above could not be told from it.
 LARGEST_SLO_SECONDS: dict[SloName, float] = {"ttft": 60.0, "tpot": 1.0, "e2e": 100.0}
 # What a scenario takes from its target, and a target from the defaults.
-INHERITED = ("interval", "timeout", "ttft_timeout", "gap_timeout")
+INHERITED = ("interval", "timeout", "ttft_timeout", "gap_timeout", "connection")
 RECORDED_QUANTILES = (0.5, 0.95, 0.99)
 
 
@@ -207,6 +207,7 @@ class Target(Strict):
     timeout: Timeout | None = None
     ttft_timeout: Timeout | None = None
     gap_timeout: Timeout | None = None
+    connection: Connection | None = None
 
     @field_validator("engine")
     @classmethod
@@ -273,6 +274,7 @@ class Defaults(Strict):
     timeout: Timeout = 60.0
     ttft_timeout: Timeout | None = None
     gap_timeout: Timeout | None = None
+    connection: Connection = "new"
     scenarios: list[Name] = Field(default=["short"], min_length=1)
 
 

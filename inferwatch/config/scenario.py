@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from inferwatch.config.checks import CalledTool, Checks
+from inferwatch.config.connection import Connection
 from inferwatch.config.fields import Interval, Text, Timeout, tool_name
 from inferwatch.config.files import TextFile
 from inferwatch.config.schema import InlineSchema, Schema
@@ -67,6 +68,7 @@ class Scenario(Strict):
     timeout: Timeout | None = None
     ttft_timeout: Timeout | None = None
     gap_timeout: Timeout | None = None
+    connection: Connection | None = None
     finish_reasons: list[Text] = Field(default=["stop", "length"], min_length=1)
     checks: Checks | None = None
 
