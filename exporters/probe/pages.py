@@ -7,7 +7,8 @@ from http import HTTPStatus
 from urllib.parse import urlencode
 
 from exporters.probe.history import LENGTH, Entry
-from exporters.probe.prober import Plan, Prober
+from exporters.probe.plan import Plan
+from exporters.probe.prober import Prober
 from inferwatch.config import Config, Target
 from inferwatch.exposition import HTML, Request, Response
 

@@ -4,58 +4,24 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporters.probe.failures import ProbeError
 from exporters.probe.history import History
 from exporters.probe.identity import Identities
-from exporters.probe.ladders import LADDERS
 from exporters.probe.manners import Manners
 from exporters.probe.models import served_models
 from exporters.probe.naps import Naps
+from exporters.probe.plan import Key, Plan, plans_of
 from exporters.probe.record import Record
 from exporters.probe.refusals import Refusals
 from exporters.probe.responses import Responses
 from exporters.probe.run import ProbeResult, run_probe, unasked
-from exporters.probe.session import KeptConnection
 from exporters.probe.spending import Spending
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Config, Scenario, Target
 
 log = logging.getLogger(__name__)
-
-Key = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One target and scenario, where its results go, and the connection that it uses again, if it is to."""
-
-    target: Target
-    name: str
-    scenario: Scenario
-    record: Record
-    kept: KeptConnection | None = None
-
-    @property
-    def key(self) -> Key:
-        """Names of target and scenario."""
-        return self.target.name, self.name
-
-    @property
-    def interval(self) -> float:
-        """Seconds between two probes."""
-        return self.scenario.interval or 60.0
-
-    def measures_the_same(self, other: "Plan") -> bool:
-        """Say whether results of both may be counted together."""
-        return self._measured == other._measured
-
-    @property
-    def _measured(self) -> tuple[object, ...]:
-        target, scenario = self.target, self.scenario
-        return target.url, target.api, target.model, scenario.asked()
 
 
 class Prober:
@@ -100,27 +66,9 @@ class Prober:
         Returns:
             The keys that measure something new.
         """
-        ladders = LADDERS[config.prober.buckets]
         with self._lock:
-            before, fresh = self._plans, set()
-            plans = {}
-            for target in config.targets:
-                for name, scenario in config.scenarios_of(target).items():
-                    model = target.model or self._models.get((target.name, target.url), "")
-                    kept = KeptConnection() if scenario.connection == "reuse" else None
-                    plan = Plan(target, name, scenario, Record(model, ladders), kept)
-                    old = before.get(plan.key)
-                    if old is not None and plan.measures_the_same(old):
-                        plan = replace(plan, record=old.record, kept=old.kept)
-                        plan.record.use(ladders)
-                    else:
-                        fresh.add(plan.key)
-                    plans[plan.key] = plan
+            plans, fresh = plans_of(config, self._plans, self.model_of)
             self._plans = plans
-            in_use = {id(plan.kept) for plan in plans.values()}
-            for old in before.values():
-                if old.kept is not None and id(old.kept) not in in_use:
-                    old.kept.close()
             known = {(target.name, target.url) for target in config.targets if target.model is None}
             self._models = {key: model for key, model in self._models.items() if key in known}
             names = {target.name for target in config.targets}
