@@ -1,13 +1,11 @@
 """How GPUs and their driver come, go, sleep and hang."""
 
-import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from gpu_fakes import ALL_COLLECTORS, LOST, NOT_LOADED, UNINITIALIZED, UNKNOWN, FakeDevice, FakeDriver, wait_until
-from gpu_process import Exporter, FakeNvml
 from gpu_sysfs import add_gpu, set_power
 from prometheus_client import CollectorRegistry
 
@@ -24,7 +22,6 @@ from exporters.gpu.watchdog import Watchdog
 from exporters.gpu.worker import Settings
 from inferwatch.metric import Metric
 
-QUICK = "--gpu.interval=200ms"
 MISMATCH = LifecycleError("nvmlInit", 18, "lib_rm_version_mismatch")
 
 
@@ -293,51 +290,3 @@ def test_the_watchdog_says_why_and_ends_once() -> None:
     watchdog.start()
     wait_until(lambda: said == ["it is of no use"])
     watchdog.stop()
-
-
-@pytest.mark.complaint(18)
-@pytest.mark.tool("gcc")
-def test_signals_release_and_take_the_gpus(exporter: Callable[..., Exporter], nvml: FakeNvml) -> None:
-    running = exporter(QUICK, nvml=nvml)
-    running.wait_for(lambda s: s.value(metrics.UP, 0) == 1)
-    running.send(signal.SIGUSR1)
-    scrape = running.wait_for(lambda s: s.value(metrics.RELEASED) == 1)
-    assert scrape.of_gpu(0) == set()
-    assert nvml.calls("nvmlShutdown") == nvml.calls("nvmlEventSetFree") == 1
-    running.send(signal.SIGUSR2)
-    running.wait_for(lambda s: s.value(metrics.UP, 0) == s.value(metrics.UP, 1) == 1)
-    assert running.stop() == 0
-
-
-@pytest.mark.complaint(5)
-@pytest.mark.tool("gcc")
-def test_an_upgraded_driver_ends_the_process_with_a_last_word(
-    exporter: Callable[..., Exporter], nvml: FakeNvml
-) -> None:
-    running = exporter(QUICK, nvml=nvml)
-    running.wait_for(lambda s: s.value(metrics.UP, 0) == 1)
-    nvml.tell(init=18, _0__all=18, _1__all=18)
-    assert running.wait() == 3, running.log
-    assert "the NVIDIA driver was upgraded under this process" in running.log
-
-
-@pytest.mark.tool("gcc")
-def test_a_mismatch_at_the_start_is_told_and_waited_out(exporter: Callable[..., Exporter], nvml: FakeNvml) -> None:
-    nvml.tell(init=18)
-    running = exporter(QUICK, nvml=nvml)
-    running.wait_for(lambda s: s.value(metrics.NVML_INIT_ERROR_CODE) == 18)
-    assert "reload the module or reboot" in running.log
-    nvml.tell()
-    running.wait_for(lambda s: s.value(metrics.UP, 0) == 1)
-
-
-@pytest.mark.tool("gcc")
-def test_expected_gpus_of_a_process(exporter: Callable[..., Exporter], nvml: FakeNvml, tmp_path: Path) -> None:
-    for bus in ("0f", "17", "1f"):
-        add_gpu(tmp_path / "sys", f"0000:{bus}:00.0")
-    running = exporter(QUICK, "--gpu.expected=8", f"--path.sysfs={tmp_path / 'sys'}", nvml=nvml)
-    scrape = running.wait_for(lambda s: s.value(metrics.DEVICES) == 2)
-    assert scrape.value(metrics.DEVICES_EXPECTED, source="config") == 8
-    assert scrape.value(metrics.DEVICES_EXPECTED, source="pci") == 3
-    nvml.tell(gpus=3)
-    running.wait_for(lambda s: s.value(metrics.UP, 2) == 1)
