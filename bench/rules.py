@@ -127,12 +127,11 @@ def questions() -> list[tuple[str, str]]:
     return asked
 
 
-def ask(url: str, expr: str) -> float:
-    """Return how long a panel's query took, over the last minute in steps of 15 s; the median of three."""
+def ask(url: str, expr: str, end: float) -> float:
+    """Return how long a panel's query took, over the minute up to `end` in steps of 15 s; the median of three."""
     took = []
+    query = urllib.parse.urlencode({"query": expr, "start": end - 60, "end": end, "step": STEP})
     for _ in range(3):
-        now = time.time()
-        query = urllib.parse.urlencode({"query": expr, "start": now - 60, "end": now, "step": STEP})
         began = time.perf_counter()
         found = api(url, f"query_range?{query}")["result"]
         took.append(time.perf_counter() - began)
@@ -161,14 +160,15 @@ def measure(instances: int, program: Path, gpu_page: str) -> tuple[list[str], li
             groups, rules = watched(url, MEASURED_SECONDS)
             after = used.cpu_times()
             cpu = (after.user + after.system - before.user - before.system) * STEP / (time.monotonic() - began)
-            pairs = [(ask(url, recorded), ask(url, raw)) for recorded, raw in questions()]
-            if time.time() > end:
-                raise RuntimeError(f"the samples ended {time.time() - end:.0f} s too early on this machine")
+            now = time.time()
+            if now > end:
+                raise RuntimeError(f"the samples ended {now - end:.0f} s too early on this machine")
+            print(f"{instances} instances, of each {STEP} s:")
+            show("groups", groups)
+            show("rules", rules)
+            pairs = [(ask(url, recorded, now), ask(url, raw, now)) for recorded, raw in questions()]
             resident = used.memory_info().rss
             recorded = api(url, "status/tsdb")["headStats"]["numSeries"] - series
-    print(f"{instances} instances, of each {STEP} s:")
-    show("groups", groups)
-    show("rules", rules)
     taken = sum(groups.values())
     faster = sum(raw for _, raw in pairs) / sum(recorded for recorded, _ in pairs)
     row = [f"{instances} instances, {instances * GPUS_EACH} GPUs", str(series), str(recorded), f"{taken:.2f}"]
