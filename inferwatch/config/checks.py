@@ -16,6 +16,9 @@ Language = Literal[
     "ar", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fr", "he", "hi", "hu", "id", "it", "ja", "ko", "nb", "nl",
     "pl", "pt", "ro", "ru", "sv", "th", "tr", "uk", "vi", "zh",
 ]  # fmt: skip
+# These have a script of their own here; the others are told by their commonest words, of which few words may hold none.
+TOLD_BY_SCRIPT = ("el", "he", "hi", "ja", "ko", "th", "zh")
+LEAST_WORDS = 15
 Count = Annotated[int, Field(gt=0, le=1_000_000)]
 
 

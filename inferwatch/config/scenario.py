@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from inferwatch.config.checks import CalledTool, Checks
+from inferwatch.config.checks import LEAST_WORDS, TOLD_BY_SCRIPT, CalledTool, Checks
 from inferwatch.config.connection import Connection
 from inferwatch.config.fields import Interval, Text, Timeout, tool_name
 from inferwatch.config.files import TextFile
@@ -89,6 +89,7 @@ class Scenario(Strict):
             found.append((("min_output_tokens",), f"an answer has at most max_tokens ({self.max_tokens}); write less"))
         found += self._of_tools()
         found += self._of_form()
+        found += self._of_language()
         if self.cases is not None and self.checks is not None:
             found.append((("checks",), "with cases: each case has checks of its own; write them there"))
         return FindingsError.raised(found, self)
@@ -110,6 +111,13 @@ class Scenario(Strict):
             for path, checks in self._all_checks() or [(("response_format",), Checks())]:
                 if checks.schema_of_answer is None:
                     yield path, "response_format: json_schema needs checks: with json_schema or json_schema_file"
+
+    def _of_language(self) -> Iterator[Finding]:
+        """Yield each check that no answer can pass: a word has at least one token."""
+        for path, checks in self._all_checks():
+            if checks.language is not None and checks.language not in TOLD_BY_SCRIPT and self.max_tokens < LEAST_WORDS:
+                told = f"{checks.language} is told from {LEAST_WORDS} words on, more than max_tokens: {self.max_tokens}"
+                yield (*path, "language"), f"{told} lets an answer have; raise it"
 
     def _all_checks(self) -> list[tuple[Path, Checks]]:
         if self.cases is not None:

@@ -15,6 +15,7 @@ from stack.check.engine import check_engine
 from stack.check.findings import Finding, Report, fail, ok, warn
 from stack.check.gpus import check_gpu_exporter, check_own_gpus, own_address, serving_on
 from stack.check.reach import reach, reach_proxy
+from stack.check.sleep import check_sleep
 from stack.check.spend import check_fit, check_spending
 from stack.page.figures import plural
 
@@ -63,6 +64,10 @@ def check_target(config: Config, target: Target) -> list[Finding]:
         except SecretError as error:
             usable_key = False
             findings.append(fail("secret", str(error)))
+    sleeping, go_on = check_sleep(target) if usable_key else ([], True)
+    findings += sleeping
+    if not go_on:
+        return [*findings, check_spending(config, target)]
     way = reach_proxy(target.proxy) if target.proxy else reach(target.url, bool(headers), target.tls)
     findings += way
     reached = way[-1].level != "fail"

@@ -10,12 +10,12 @@ from language_samples import SAMPLES
 from probe_helpers import scenario, target
 
 from exporters.probe.checks import failed_check, last_number
-from exporters.probe.checks.language import language_of
+from exporters.probe.checks.language import language_of, stop_words
 from exporters.probe.checks.repetition import most_repeats
 from exporters.probe.prompts import case_of
 from exporters.probe.run import ProbeResult, run_probe
 from inferwatch.config.built_in import BUILT_IN_SCENARIOS, CANARY, CANARY_LONG
-from inferwatch.config.checks import Checks, Language
+from inferwatch.config.checks import TOLD_BY_SCRIPT, Checks, Language
 from inferwatch.config.scenario import Scenario
 
 LONG = ", ".join(map(str, range(1, 121)))
@@ -56,6 +56,11 @@ def test_a_check(checks: dict[str, object], good: str, bad: str) -> None:
     wrong = failed_check(bad, rules)
     assert wrong
     assert len(bad) < 5 or bad not in wrong
+
+
+def test_every_language_is_told_by_its_script_or_by_its_words() -> None:
+    assert {*TOLD_BY_SCRIPT, *stop_words()} == set(get_args(Language))
+    assert not set(TOLD_BY_SCRIPT) & set(stop_words())
 
 
 @pytest.mark.parametrize("language", get_args(Language))

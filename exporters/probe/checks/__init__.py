@@ -4,13 +4,13 @@ import json
 import re
 from collections.abc import Sequence
 
-from exporters.probe.checks.language import LEAST_WORDS, language_of
+from exporters.probe.checks.language import language_of
 from exporters.probe.checks.repetition import most_repeats
 from exporters.probe.checks.script import share_of_script
 from exporters.probe.checks.special_tokens import holds_special_token
 from exporters.probe.checks.tool_call import failed_call
 from exporters.probe.protocols.calls import Call
-from inferwatch.config.checks import Checks, Language
+from inferwatch.config.checks import LEAST_WORDS, Checks, Language
 from inferwatch.config.pattern import pattern
 from inferwatch.config.schema import Schema
 

@@ -8,10 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from exporters.probe.checks.script import share_of_script
-from inferwatch.config.checks import Language, Script
+from inferwatch.config.checks import LEAST_WORDS, Language, Script
 
-# Fewer words than this may hold none of the small ones.
-LEAST_WORDS = 15
 # Of the words of a text in its own language, a quarter to a half stand in the lists.
 LEAST_SHARE = 0.1
 _OWN_SHARE = 0.5
