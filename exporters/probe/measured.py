@@ -6,7 +6,7 @@ from prometheus_client import Metric as Family
 from prometheus_client.registry import Collector
 
 from exporters.probe import metrics
-from exporters.probe.families import Families
+from exporters.probe.families import Families, Samples
 from exporters.probe.record import Record, Series
 
 Key = tuple[str, str]
@@ -37,16 +37,21 @@ class MeasuredCollector(Collector):
         families.add(metrics.INFLIGHT, {}, self._inflight())
         intervals = self._intervals()
         for (target, scenario), record in self._records().items():
-            model_name, series = record.snapshot()
-            labels = {"target": target, "scenario": scenario, "model_name": model_name}
-            if (target, scenario) in intervals:
-                families.add(metrics.INTERVAL, labels, intervals[target, scenario])
-            _add_counted(families, labels, series)
-            _add_last(families, labels, series)
+            add_record(families, (target, scenario), record, intervals.get((target, scenario)))
         return families.all()
 
 
-def _add_counted(families: Families, labels: dict[str, str], series: Series) -> None:
+def add_record(samples: Samples, key: Key, record: Record, interval: float | None) -> None:
+    """Add the series of one target and scenario, which is probed every so many seconds."""
+    model_name, series = record.snapshot()
+    labels = {"target": key[0], "scenario": key[1], "model_name": model_name}
+    if interval is not None:
+        samples.add(metrics.INTERVAL, labels, interval)
+    _add_counted(samples, labels, series)
+    _add_last(samples, labels, series)
+
+
+def _add_counted(families: Samples, labels: dict[str, str], series: Series) -> None:
     families.add_histogram(metrics.TTFT, labels, series.ttft)
     families.add_histogram(metrics.TPOT, labels, series.tpot)
     families.add_histogram(metrics.E2E, labels, series.e2e)
@@ -69,7 +74,7 @@ def _add_counted(families: Families, labels: dict[str, str], series: Series) -> 
             families.add_summary(metrics.PHASE_SUM, metrics.PHASE_COUNT, {**labels, "phase": phase}, values)
 
 
-def _add_last(families: Families, labels: dict[str, str], series: Series) -> None:
+def _add_last(families: Samples, labels: dict[str, str], series: Series) -> None:
     if series.token_source is not None:
         families.add(metrics.TOKEN_SOURCE_INFO, {**labels, "source": series.token_source}, 1)
     if series.buffered is not None:

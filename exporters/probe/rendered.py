@@ -5,29 +5,27 @@ scenarios it takes seconds. Here each target and scenario is a piece, rendered a
 started, ended or was skipped. Nothing is older for it: a piece depends on its record alone, and the rest is always new.
 """
 
-import gzip
 import re
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
 from prometheus_client import CollectorRegistry
+from prometheus_client import Metric as Family
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 
-from exporters.probe.measured import MeasuredCollector
-from exporters.probe.metrics import INFLIGHT
+from exporters.probe.families import FamilyKey
+from exporters.probe.lines import Lines
+from exporters.probe.measured import MeasuredCollector, add_record
 from exporters.probe.record import Record
 
 Key = tuple[str, str]
 Encoder = Callable[[Any], bytes]
-Blocks = dict[bytes, bytes]  # by HELP and TYPE of a family, its samples
-_Piece = tuple[object, Blocks]  # what it was rendered from
-# Prometheus asks for one format; a client that makes up others must not fill the memory.
-MOST_FORMATS = 4
+_Piece = tuple[object, dict[FamilyKey, bytes]]  # what it was rendered from, and its samples by family
 # 9, the usual level, takes twice the time for a hundredth of the size.
 GZIP_LEVEL = 5
+_GZIP = 16  # added to the window's size, gzip's head and tail (zlib.h)
 _EOF = b"# EOF\n"
 # At the beginning of a line: nothing else begins one so, since line breaks of texts are escaped.
 _FAMILY = re.compile(rb"^# HELP ", re.MULTILINE)
@@ -56,62 +54,66 @@ class RenderedMetrics:
         # The families of the process itself; the records are rendered one by one.
         self._rest.register(MeasuredCollector(dict, dict, inflight))
         self._rest.register(_All(others))
-        self._lock = threading.Lock()
-        self._formats: OrderedDict[str, tuple[Encoder, dict[Key, _Piece]]] = OrderedDict()
+        self._rendered: dict[Key, _Piece] = {}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a scrape; with `name[]`, only with the series or families of these names."""
         names = parse_qs(environ.get("QUERY_STRING", "")).get("name[]")
         encoder, content_type = choose_encoder(environ.get("HTTP_ACCEPT") or "")
-        body = self._body(encoder, content_type, {name.encode() for name in names} if names else None)
+        families = self._families(encoder, {name.encode() for name in names} if names else None)
+        end = _EOF if content_type.startswith("application/openmetrics-text") else b""
         headers = [("Content-Type", content_type)]
         if gzip_accepted(environ.get("HTTP_ACCEPT_ENCODING") or ""):
-            body = gzip.compress(body, GZIP_LEVEL)
             headers.append(("Content-Encoding", "gzip"))
+            body = _packed([*families, end])
+        else:
+            body = [*families, end]
         start_response("200 OK", headers)
-        return [body]
+        return body
 
     def refresh(self) -> None:
-        """Render what has changed in each format that was asked for, so that a scrape finds little to do."""
-        with self._lock:
-            formats = [(encoder, content_type) for content_type, (encoder, _) in self._formats.items()]
-        for encoder, content_type in formats:
-            self._pieces(encoder, content_type)
+        """Render what has changed, so that a scrape finds little to do."""
+        self._pieces()
 
-    def _body(self, encoder: Encoder, content_type: str, names: set[bytes] | None) -> bytes:
-        families: dict[bytes, list[bytes]] = {}
-        pieces = self._pieces(encoder, content_type)
-        for blocks in (*pieces, _blocks(encoder(self._rest))):
-            for head, samples in blocks.items():
-                families.setdefault(head, []).append(samples)
-        if names is not None:
-            families = {head: _named(head, samples, names) for head, samples in families.items()}
-        parts = [part for head, samples in families.items() if any(samples) for part in (head, *samples)]
-        if content_type.startswith("application/openmetrics-text"):
-            parts.append(_EOF)
-        return b"".join(parts)
+    def _families(self, encoder: Encoder, names: set[bytes] | None) -> Iterator[bytes]:
+        """Yield each family, whole."""
+        blocks: dict[bytes, list[bytes]] = {}
+        heads: dict[FamilyKey, bytes] = {}
+        for piece in self._pieces():
+            for key, samples in piece.items():
+                if key not in heads:
+                    heads[key] = encoder(_Head(key)).removesuffix(_EOF)
+                blocks.setdefault(heads[key], []).append(samples)
+        for head, samples in _blocks(encoder(self._rest)).items():
+            blocks.setdefault(head, []).append(samples)
+        for head, parts in blocks.items():
+            wanted = parts if names is None else _named(head, parts, names)
+            if any(wanted):
+                yield b"".join((head, *wanted))
 
-    def _pieces(self, encoder: Encoder, content_type: str) -> list[Blocks]:
-        """Return the blocks of each record, rendering those that changed."""
+    def _pieces(self) -> list[dict[FamilyKey, bytes]]:
+        """Return the samples of each record, rendering those that changed."""
         intervals = self._intervals()
-        records = self._records()
-        with self._lock:
-            _, before = self._formats.pop(content_type, (encoder, {}))
-            self._formats[content_type] = encoder, before
-            while len(self._formats) > MOST_FORMATS:
-                self._formats.popitem(last=False)
-        now: dict[Key, _Piece] = {}
-        for key, record in records.items():
+        before, now = self._rendered, {}
+        for key, record in self._records().items():
             # Taken before rendering, so that what changes meanwhile is rendered again the next time.
             version = (record, record.version, intervals.get(key))
             held = before.get(key)
             if held is None or held[0] != version:
-                held = (version, _piece(encoder, key, record, intervals))
+                held = (version, _piece(key, record, intervals.get(key)))
             now[key] = held
-        with self._lock:
-            if content_type in self._formats:
-                self._formats[content_type] = encoder, now
-        return [blocks for _, blocks in now.values()]
+        self._rendered = now
+        return [samples for _, samples in now.values()]
+
+
+class _Head:
+    """Yields a family without samples."""
+
+    def __init__(self, key: FamilyKey) -> None:
+        self._key = key
+
+    def collect(self) -> Iterable[Family]:
+        return [Family(*self._key)]
 
 
 class _All:
@@ -124,13 +126,17 @@ class _All:
         return self._registry.collect()
 
 
-def _piece(encoder: Encoder, key: Key, record: Record, intervals: Mapping[Key, float]) -> Blocks:
-    one = {key: record}
-    collector = MeasuredCollector(lambda: one, lambda: intervals, lambda: 0)
-    blocks = _blocks(encoder(collector))
-    return {
-        head: samples for head, samples in blocks.items() if not head.startswith(f"# HELP {INFLIGHT.name} ".encode())
-    }
+def _piece(key: Key, record: Record, interval: float | None) -> dict[FamilyKey, bytes]:
+    lines = Lines()
+    add_record(lines, key, record, interval)
+    return lines.by_family()
+
+
+def _packed(parts: Iterable[bytes]) -> list[bytes]:
+    """Compress family by family, so that no more than one of them is held beside the pieces."""
+    packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | _GZIP)
+    packed = [packer.compress(part) for part in parts]
+    return [*packed, packer.flush()]
 
 
 def _named(head: bytes, blocks: list[bytes], names: set[bytes]) -> list[bytes]:
@@ -142,9 +148,9 @@ def _named(head: bytes, blocks: list[bytes], names: set[bytes]) -> list[bytes]:
     return [line for line in lines if re.split(rb"[{ ]", line, maxsplit=1)[0] in names]
 
 
-def _blocks(text: bytes) -> Blocks:
-    """Split a rendered text into families."""
-    blocks: Blocks = {}
+def _blocks(text: bytes) -> dict[bytes, bytes]:
+    """Split a rendered text into families: samples by HELP and TYPE."""
+    blocks = {}
     for block in _FAMILY.split(text.removesuffix(_EOF))[1:]:
         helping, typing, samples = block.split(b"\n", 2)
         blocks[b"# HELP " + helping + b"\n" + typing + b"\n"] = samples

@@ -91,9 +91,9 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     made: list[tuple[str, str]] = []
     piece = rendered._piece
 
-    def counted(encoder: Any, key: tuple[str, str], *more: Any) -> Any:
+    def counted(key: tuple[str, str], *more: Any) -> Any:
         made.append(key)
-        return piece(encoder, key, *more)
+        return piece(key, *more)
 
     monkeypatch.setattr(rendered, "_piece", counted)
     return made
@@ -122,30 +122,24 @@ def test_only_what_changed_is_rendered_again(pieces: list[tuple[str, str]]) -> N
     assert len(pieces) == 2
 
 
-def test_a_refresh_leaves_a_scrape_nothing_to_render(pieces: list[tuple[str, str]]) -> None:
+def test_a_refresh_leaves_a_scrape_nothing_to_render_in_any_format(pieces: list[tuple[str, str]]) -> None:
     page = Page()
     page.app.refresh()
-    assert pieces == []
-    page.get()
-    page.get(OPENMETRICS)
     probe(page.records["chat", "short"])
     pieces.clear()
     page.app.refresh()
-    assert pieces == [("chat", "short")] * 2
+    assert pieces == [("chat", "short")]
     page.get()
     page.get(OPENMETRICS)
-    assert len(pieces) == 2
+    assert len(pieces) == 1
 
 
-def test_a_deleted_target_is_gone_and_formats_are_few() -> None:
+def test_a_deleted_target_is_gone() -> None:
     page = Page()
-    for version in range(20):
-        page.get(f"application/openmetrics-text;version=1.{version}.0")
-    assert len(page.app._formats) == rendered.MOST_FORMATS
-    del page.records["other", "short"]
     page.get()
+    del page.records["other", "short"]
     assert b'target="other"' not in page.get()[1]
-    assert set(page.app._formats[page.get()[0]["Content-Type"]][1]) == {("chat", "short")}
+    assert set(page.app._rendered) == {("chat", "short")}
 
 
 def series(body: bytes) -> set[str]:
