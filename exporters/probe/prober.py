@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from exporters.probe.failures import ProbeError
@@ -55,6 +55,7 @@ class Prober:
         self.responses = Responses()
         self._lock = threading.Lock()
         self._plans: dict[Key, Plan] = {}
+        self._plans_of: dict[str, list[Plan]] = {}  # the same by target
         self._models: dict[tuple[str, str], str] = {}  # the first model listed, by target's name and URL
         self._succeeded: dict[str, float] = {}  # when, in monotonic seconds, by target's name
         self._inflight = 0
@@ -69,6 +70,7 @@ class Prober:
         with self._lock:
             plans, fresh = plans_of(config, self._plans, self.model_of)
             self._plans = plans
+            self._plans_of = _by_target(plans.values())
             known = {(target.name, target.url) for target in config.targets if target.model is None}
             self._models = {key: model for key, model in self._models.items() if key in known}
             names = {target.name for target in config.targets}
@@ -204,8 +206,7 @@ class Prober:
 
     def _count_tokens(self, result: ProbeResult) -> None:
         """Add the tokens to the target's series: to the scenario's, or to another's if it is not in the schedule."""
-        plans = [plan for plan in self._plans.values() if plan.target.name == result.target]
-        plans.sort(key=lambda plan: plan.name != result.scenario)
+        plans = sorted(self._plans_of.get(result.target, ()), key=lambda plan: plan.name != result.scenario)
         for plan in plans[:1]:
             plan.record.spend(result)
 
@@ -239,11 +240,18 @@ class Prober:
             with self._lock:
                 self._models[target.name, target.url] = model
         # Every scenario of the target is told, so that their series have the same label from now on.
-        for other in self._plans.values():
+        for other in self._plans_of.get(target.name, ()):
             if other.target == target:
                 other.record.name_model(model)
         plan.record.name_model(model)
         return model
+
+
+def _by_target(plans: Iterable[Plan]) -> dict[str, list[Plan]]:
+    found: dict[str, list[Plan]] = {}
+    for plan in plans:
+        found.setdefault(plan.target.name, []).append(plan)
+    return found
 
 
 def _log(plan: Plan, result: ProbeResult) -> None:
