@@ -95,9 +95,10 @@ class _TimedTlsConnection(_TimedConnection, HTTPSConnection):
         self.recorder.resume("tcp")
         try:
             super()._tunnel()
-        except (OSError, http.client.HTTPException) as error:
             if self.recorder.deadline.passed:
-                raise
+                # Half an answer was taken for a whole one: the interruption looks like its end.
+                raise TunnelError(None)
+        except (OSError, http.client.HTTPException) as error:
             status = _TUNNEL_STATUS.match(str(error))
             self.recorder.error = TunnelError(int(status[1]) if status else None)
             raise self.recorder.error from None
@@ -110,6 +111,7 @@ class _TimedAdapter(HTTPAdapter):
         self.recorder = recorder
         self._context = context
         self._proxy_headers = proxy_headers
+        self._pool: HTTPConnectionPool | None = None
         super().__init__(pool_connections=1, pool_maxsize=1, max_retries=0)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
@@ -130,7 +132,14 @@ class _TimedAdapter(HTTPAdapter):
         pool = cast(HTTPConnectionPool, super().get_connection_with_tls_context(*args, **kwargs))
         timed = _TimedTlsConnection if pool.scheme == "https" else _TimedConnection
         pool.ConnectionCls = partial(timed, adapter=self)  # type: ignore[assignment]
+        self._pool = pool
         return pool
+
+    def close(self) -> None:
+        """Close the connection now: urllib3 leaves that to the collector of garbage, which a failure's frames delay."""
+        if self._pool is not None:
+            self._pool.close()
+        super().close()
 
 
 class _Session(requests.Session):

@@ -43,15 +43,18 @@ def way_to(target: Target) -> Way:
     return Way(target.tls, target.proxy, target.proxy_auth_file)
 
 
-def refused_by_proxy(way: Way, host: str, status: int | None) -> ProbeError:
+def refused_by_proxy(way: Way, host: str, status: int | None, late: float | None = None) -> ProbeError:
     """Return the failure of a request that the proxy did not pass on.
 
     Args:
         way: With the proxy.
         host: Host and port that were asked for.
         status: What the proxy answered; None if that was no HTTP.
+        late: The deadline in seconds, if that is what ended it.
     """
-    if status is None:
+    if late is not None:
+        sentence = f"the proxy {way.proxy_host} did not connect to {host} within {late:g} s; its log says why"
+    elif status is None:
         sentence = f"{way.proxy_host} does not answer as an HTTP proxy; correct proxy:"
     elif status == 407:
         wrong = "refuses the login in" if way.proxy_auth_file else "asks for a login; write its user:password into"
