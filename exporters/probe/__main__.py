@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exporters.probe.exporter import ProbeExporter
+from exporters.probe.heap import share_heaps
 from inferwatch import logs, service
 from inferwatch.config import load_config
 from inferwatch.errors import ConfigError
-from inferwatch.web_config import WebConfigKeeper
+from inferwatch.web_config.keeper import WebConfigKeeper
 
 PORT = 9811
 # A thread that renders /metrics would otherwise hold the interpreter for 5 ms at a time while a stream's bytes wait.
@@ -20,6 +21,7 @@ SWITCH_INTERVAL = 0.0005
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run until SIGTERM or SIGINT; exit with 0, with 1 if it cannot start, with 2 for an invalid configuration."""
     keep_pauses_short()
+    share_heaps()
     service.run(lambda: _run(_parser().parse_args(arguments)))
 
 
