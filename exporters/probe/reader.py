@@ -181,7 +181,7 @@ def _failure(url: str, recorder: Recorder, error: Exception, way: Way) -> ProbeE
     if recorder.reused and late is None and is_hang_up(error):
         return stale_connection(host)
     if isinstance(recorder.error, TunnelError):
-        return refused_by_proxy(way, host, recorder.error.status)
+        return refused_by_proxy(way, host, recorder.error.status, late)
     if way.proxy and recorder.stage in ("dns", "tcp"):
         host = f"the proxy {way.proxy_host}"
     return failure_at(recorder.stage, host, recorder.error or error, late)
