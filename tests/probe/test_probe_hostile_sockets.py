@@ -1,15 +1,16 @@
 """Peers that are not there, or no longer: names, addresses, accept queues, connections that one end has forgotten."""
 
+import gc
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from unittest import mock
 
 import pytest
 from hostile import HostileServer
 from hostile_peer import BEHAVIOURS, FINISH, Peer, contents, stream
+from hostile_ports import deaf, queued
 from probe_helpers import PATIENCE, scenario, target, until
 
 from exporters.probe.resolver import MOST_HANGING, _hanging
@@ -97,13 +98,6 @@ def test_a_peer_that_says_no_more_and_listens(hostile: HostileServer) -> None:
 # Accept queues
 
 
-@contextmanager
-def deaf(backlog: int) -> Iterator[int]:
-    """A port on which connections are queued and never accepted."""
-    with socket.create_server(("127.0.0.1", 0), backlog=backlog) as listener:
-        yield listener.getsockname()[1]
-
-
 def test_a_server_that_accepts_nobody() -> None:
     """The kernel completes the handshake of TCP for it, so it is the request that is not answered."""
     with deaf(8) as port:
@@ -115,21 +109,6 @@ def test_a_deadlocked_accept_queue_that_is_full() -> None:
     with deaf(0) as port, queued(port):
         result = timed(f"http://127.0.0.1:{port}/v1")
     assert (result.outcome, result.phases) == ("connect", {})
-
-
-@contextmanager
-def queued(port: int) -> Iterator[None]:
-    """Fill an accept queue, until one more connection would wait."""
-    waiting = []
-    try:
-        for _ in range(8):
-            waiting.append(socket.socket())
-            waiting[-1].setblocking(False)
-            waiting[-1].connect_ex(("127.0.0.1", port))
-        yield
-    finally:
-        for sock in waiting:
-            sock.close()
 
 
 # Names and addresses
@@ -235,3 +214,38 @@ def test_a_resolver_that_hangs_holds_up_no_more_than_a_few_threads(hostile: Host
         assert [result.outcome for result in results] == ["success"]
         assert not _hanging
         assert probe(url, "60s").outcome == "success"
+
+
+# The end of a probe
+
+
+ENDINGS = {
+    "a status without a body": b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n",
+    "a status with one": b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\noops",
+    "a redirect": b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n",
+    "no content": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "an empty stream": HEAD + b"Content-Length: 0\r\n\r\n",
+    "a whole stream": HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(BODY + FINISH), BODY + FINISH),
+    "html": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\noops",
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_the_connection_is_closed_with_the_probe(name: str, hostile: HostileServer) -> None:
+    """And not when garbage is collected next, whatever the probe ended in."""
+    closed = threading.Event()
+
+    def play(peer: Peer) -> None:
+        peer.sock.sendall(ENDINGS[name])
+        # It does not close, so that this is the probe's to do.
+        if peer.sock.recv(1) == b"":
+            closed.set()
+
+    gc.collect()
+    gc.disable()
+    try:
+        with mock.patch.dict(BEHAVIOURS, {"scripted": play}):
+            probe(hostile.url("scripted"), "60s")
+            assert closed.wait(PATIENCE / 4)
+    finally:
+        gc.enable()

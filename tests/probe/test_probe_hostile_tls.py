@@ -2,9 +2,7 @@
 
 import socket
 import ssl
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
@@ -13,6 +11,7 @@ from certificates import Authority
 from hostile import HostileServer
 from hostile_peer import BEHAVIOURS, Peer
 from hostile_player import ALLOWED
+from hostile_ports import answering
 from probe_helpers import scenario, target
 
 from exporters.probe.run import ProbeResult, run_probe
@@ -103,29 +102,6 @@ def test_a_server_of_the_last_century(authority: Authority) -> None:
     assert result.outcome == "tls" and "no TLS session with" in result.detail
 
 
-@contextmanager
-def answering(first: bytes, *, reset: bool = False) -> Iterator[int]:
-    """A port on which each connection is sent these bytes once it has spoken, and then closed."""
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            with pytest.raises(OSError):
-                while True:
-                    sock, _ = listener.accept()
-                    with sock:
-                        sock.recv(65536)
-                        sock.sendall(first)
-                        if reset:
-                            Peer(sock, threading.Event()).reset()
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield listener.getsockname()[1]
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
-
-
 @pytest.mark.parametrize(
     ("first", "reset"),
     [
@@ -140,7 +116,7 @@ def answering(first: bytes, *, reset: bool = False) -> Iterator[int]:
     ids=["nothing", "a reset", "plain HTTP", "SSH", "half a hello", "an alert", "zeros"],
 )
 def test_a_handshake_that_is_answered_with(first: bytes, reset: bool, authority: Authority) -> None:
-    with answering(first, reset=reset) as port:
+    with answering(first, reset=reset) as (port, _):
         result = probe(f"https://127.0.0.1:{port}/v1", authority)
     assert (result.outcome, result.status_code) == ("tls", None), result.detail
     assert f"no TLS session with 127.0.0.1:{port}" in result.detail
