@@ -59,11 +59,11 @@ lock: $(VENV)/dev.stamp  ## resolve the lock files anew (needs uv on PATH)
 soak: $(VENV)/dev.stamp  ## run both exporters under faults for SOAK_SECONDS (1800)
 	@SOAK_SECONDS=$${SOAK_SECONDS:-1800} $(BIN)/python -m pytest -n 2 tests/soak $(ARGS)
 
-bench: $(VENV)/dev.stamp  ## measure buckets, arrival times, scrapes and the GPU exporter here (about 12 minutes)
-	@$(BIN)/python -m bench.buckets
-	@$(BIN)/python -m bench.scrape
-	@$(BIN)/python -m bench.arrival
-	@$(BIN)/python -m bench.gpu_exporter
+BENCHES := buckets scrape arrival probe_accuracy probe_scale gpu_exporter rules
+
+bench: $(VENV)/dev.stamp  ## measure both exporters and the rules here, all or BENCHES="arrival rules" (most of an hour)
+	@failed=; for bench in $(BENCHES); do echo; echo "== bench.$$bench"; $(BIN)/python -m bench.$$bench || failed="$$failed $$bench"; done; \
+		if [ -n "$$failed" ]; then echo "not as judged:$$failed"; exit 1; fi
 
 clean:  ## remove the environment and caches
 	@rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

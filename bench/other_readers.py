@@ -1,4 +1,4 @@
-"""How others read a stream: `python other_readers.py READER URL STREAMS`, in an environment that has their libraries.
+"""How others read a stream: `python other_readers.py READER WARM_URL URL STREAMS`, where their libraries are installed.
 
 Run by bench.probe_accuracy with the Python of a throw-away environment; it imports nothing of ours. It prints JSON: the
 error of each event in ms, and the processor time in seconds.
@@ -66,9 +66,9 @@ async def read_aiohttp(url: str, streams: int) -> None:
 READERS: dict[str, Any] = {"openai": read_openai, "httpx": read_httpx, "aiohttp": read_aiohttp}
 
 
-def main(reader: str, url: str, streams: str) -> None:
-    """Read once with one stream, so that imports and first uses are over, then measure."""
-    asyncio.run(READERS[reader](url, 1))
+def main(reader: str, warm: str, url: str, streams: str) -> None:
+    """Read a fast stream, so that imports and first uses are over, then measure."""
+    asyncio.run(READERS[reader](warm, 1))
     ERRORS.clear()
     before = time.process_time()
     asyncio.run(READERS[reader](url, int(streams)))

@@ -28,6 +28,7 @@ OURS = {"ours": read_as_probe, "bare socket": read_bare}
 OTHERS = ("openai", "httpx", "aiohttp")
 # What may lie between the 99th percentiles of ours and of a bare socket of the same round, in ms, by streams.
 ALLOWED_MS = {1: 0.3, 16: 0.5, 64: 1.0}
+WARM_GAP_MS = 1.0
 # Prometheus scrapes seldom; once a second is already many of them.
 SCRAPE_SECONDS = 1.0
 
@@ -66,10 +67,10 @@ def cases(others: bool) -> list[Case]:
     return rows
 
 
-def read_in_this_process(reader: str, url: str, streams: int, with_scrapes: bool) -> dict[str, object]:
-    """Read once with one stream, so that imports and first uses are over, then measure."""
+def read_in_this_process(reader: str, warm: str, url: str, streams: int, with_scrapes: bool) -> dict[str, object]:
+    """Read a fast stream, so that imports and first uses are over, then measure."""
     case = ArrivalCase(reader, OURS[reader], url, streams)
-    read_all(ArrivalCase(reader, OURS[reader], url))
+    read_all(ArrivalCase(reader, OURS[reader], warm))
     with scraped(SCRAPE_SECONDS) if with_scrapes else nullcontext():
         before = time.process_time()
         errors = read_all(case)
@@ -78,13 +79,13 @@ def read_in_this_process(reader: str, url: str, streams: int, with_scrapes: bool
 
 def run(case: Case, base: str, python: Path | None) -> Read:
     """Run a case in a process of its own."""
-    url = f"{base}/{case.framing}/{GAP_MS:g}/{EVENTS}/v1"
+    warm, url = (f"{base}/{case.framing}/{gap:g}/{EVENTS}/v1" for gap in (WARM_GAP_MS, GAP_MS))
     if case.reader in OURS:
-        command = [sys.executable, "-m", "bench.probe_accuracy", "--read", case.reader, url, str(case.streams)]
-        command += ["scraped"] if case.scraped else []
+        command = [sys.executable, "-m", "bench.probe_accuracy", "--read", case.reader, warm, url]
+        command += [str(case.streams), *(["scraped"] if case.scraped else [])]
     else:
         script = str(Path(__file__).with_name("other_readers.py"))
-        command = [str(python), script, case.reader, url, str(case.streams)]
+        command = [str(python), script, case.reader, warm, url, str(case.streams)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if ended.returncode:
         raise RuntimeError(f"{case.name} failed: {ended.stderr[-2000:]}")
@@ -139,8 +140,8 @@ def judged(found: dict[Case, list[Read]]) -> list[Ratio]:
 def main(arguments: list[str]) -> int:
     """Print the table and judge, or be the process of one reader."""
     if arguments[:1] == ["--read"]:
-        reader, url, streams, *more = arguments[1:]
-        json.dump(read_in_this_process(reader, url, int(streams), bool(more)), sys.stdout)
+        reader, warm, url, streams, *more = arguments[1:]
+        json.dump(read_in_this_process(reader, warm, url, int(streams), bool(more)), sys.stdout)
         return 0
     rounds = int(arguments[0]) if arguments else ROUNDS
     os.environ.pop("REQUESTS_CA_BUNDLE", None)
