@@ -23,13 +23,16 @@ STARTED = 'llm_probe_started_total{target="%s"}'
 def formats(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The content types that were served."""
     served: set[str] = set()
-    body = RenderedMetrics._body
+    answer = RenderedMetrics.__call__
 
-    def noted(self: RenderedMetrics, encoder: Any, content_type: str, names: Any) -> bytes:
-        served.add(content_type.split(";")[0])
-        return body(self, encoder, content_type, names)
+    def noted(self: RenderedMetrics, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        def start(status: str, headers: list[tuple[str, str]]) -> Any:
+            served.add(dict(headers)["Content-Type"].split(";")[0])
+            return start_response(status, headers)
 
-    monkeypatch.setattr(RenderedMetrics, "_body", noted)
+        return answer(self, environ, start)
+
+    monkeypatch.setattr(RenderedMetrics, "__call__", noted)
     return served
 
 
