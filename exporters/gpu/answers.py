@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from exporters.gpu.questions import Happening
 
@@ -33,9 +34,8 @@ class Memory:
     reserved: int | None
 
 
-@dataclass(frozen=True)
-class Observed:
-    """One sample of the driver's own; `microseconds` is Unix time."""
+class Observed(NamedTuple):
+    """One sample of the driver's own, of which there may be a hundred at once; `microseconds` is Unix time."""
 
     microseconds: int
     value: int

@@ -69,12 +69,17 @@ def test_a_field_is_not_asked_for_before_the_driver_knew_it() -> None:
         readings.read(Caller(object()), "", "recovery_action")
 
 
+def as_pynvml(room: Any) -> Any:
+    """Return the room for field values as pynvml sees it, whose structs the exporter does not use."""
+    return (pynvml.c_nvmlFieldValue_t * len(room._obj)).from_buffer(room._obj)
+
+
 def test_the_library_has_room_for_one_field_more(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
     def get(handle: object, count: Any, room: Any) -> int:
         seen.append((count.value, ctypes.sizeof(room._obj)))
-        for entry in room._obj[: count.value]:
+        for entry in as_pynvml(room)[: count.value]:
             entry.nvmlReturn = pynvml.NVML_ERROR_NOT_SUPPORTED
         return 0
 
@@ -91,8 +96,8 @@ def test_each_type_of_field_is_read_as_what_it_is(
     kind: int, member: str, value: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def get(handle: object, count: object, room: Any) -> int:
-        room._obj[0].valueType = kind
-        setattr(room._obj[0].value, member, value)
+        as_pynvml(room)[0].valueType = kind
+        setattr(as_pynvml(room)[0].value, member, value)
         return 0
 
     monkeypatch.setattr(fields, "symbol", lambda _: get)
@@ -102,7 +107,7 @@ def test_each_type_of_field_is_read_as_what_it_is(
 @pytest.mark.parametrize("kind", [0, 7, 250])
 def test_a_type_that_is_no_integer_or_is_new_is_left_out(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def get(handle: object, count: object, room: Any) -> int:
-        room._obj[0].valueType = kind
+        as_pynvml(room)[0].valueType = kind
         return 0
 
     monkeypatch.setattr(fields, "symbol", lambda _: get)

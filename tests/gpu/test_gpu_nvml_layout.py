@@ -5,7 +5,7 @@ import ctypes
 import pynvml
 import pytest
 
-from exporters.gpu.nvml import fabric, gpm, platform, processes
+from exporters.gpu.nvml import fabric, fields, gpm, platform, processes, samples
 
 
 def layout(struct: type[ctypes.Structure]) -> list[tuple[int, int]]:
@@ -21,6 +21,8 @@ def layout(struct: type[ctypes.Structure]) -> list[tuple[int, int]]:
         (platform._Info, pynvml.c_nvmlPlatformInfo_v2_t),
         (processes.Entry, pynvml.c_nvmlProcessInfo_v2_t),
         (processes.Entry, pynvml.c_nvmlProcessInfo_v3_t),
+        (fields.Answer, pynvml.c_nvmlFieldValue_t),
+        (samples.Sample, pynvml.c_nvmlSample_t),
     ],
 )
 def test_fields_lie_where_pynvmls_lie(ours: type[ctypes.Structure], pynvmls: type[ctypes.Structure]) -> None:

@@ -22,10 +22,22 @@ from exporters.gpu.answers import (
     Utilization,
 )
 from exporters.gpu.driver import Device
-from exporters.gpu.errors import TransientError
-from exporters.gpu.nvml import fabric, facts, fans, fields, links, memory_health, mig, platform, processes, readings
+from exporters.gpu.nvml import (
+    fabric,
+    facts,
+    fans,
+    fields,
+    links,
+    memory_health,
+    mig,
+    platform,
+    processes,
+    readings,
+    samples,
+)
 from exporters.gpu.nvml.calls import Caller, Number64, call, error
 from exporters.gpu.nvml.gpm import Gpm
+from exporters.gpu.nvml.values import UNSIGNED_64
 from exporters.gpu.questions import Activity, ClockDomain, ErrorKind, Fact, Location, ProcessKind, Reading, SampleKind
 
 _CLOCKS: dict[ClockDomain, int] = {
@@ -33,10 +45,6 @@ _CLOCKS: dict[ClockDomain, int] = {
     "sm": pynvml.NVML_CLOCK_SM,
     "memory": pynvml.NVML_CLOCK_MEM,
     "video": pynvml.NVML_CLOCK_VIDEO,
-}
-_SAMPLES: dict[SampleKind, int] = {
-    "utilization_percent": pynvml.NVML_GPU_UTILIZATION_SAMPLES,
-    "power_milliwatts": pynvml.NVML_TOTAL_POWER_SAMPLES,
 }
 
 
@@ -132,20 +140,11 @@ class NvmlDevice(Device):
     def counters(self, ids: Sequence[int]) -> dict[int, int]:
         """Return the unsigned 64-bit counters among these field ids."""
         found = fields.read(self._ask, map(fields.Field, ids))
-        return {field.id: answer.value for field, answer in found.items() if answer.type == fields.UNSIGNED_64}
+        return {field.id: answer.value for field, answer in found.items() if answer.type == UNSIGNED_64}
 
     def samples(self, kind: SampleKind, since: int) -> list[Observed]:
         """Return the samples that the driver took after this time (microseconds); there may be none."""
-        try:
-            kind_of_value, samples = self._ask("nvmlDeviceGetSamples", _SAMPLES[kind], since, key=("samples", kind))
-        except TransientError as failure:
-            if failure.code == pynvml.NVML_ERROR_NOT_FOUND:
-                return []
-            raise
-        member = fields.MEMBERS.get(kind_of_value)
-        if member is None:
-            raise error("nvmlDeviceGetSamples", pynvml.NVML_ERROR_NOT_SUPPORTED)
-        return [Observed(int(one.timeStamp), int(getattr(one.sampleValue, member))) for one in samples]
+        return samples.read(self._ask, kind, since)
 
     def remapped_rows(self) -> RemappedRows:
         """Return how its memory was repaired."""

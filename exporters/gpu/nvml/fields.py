@@ -8,14 +8,10 @@ import pynvml
 
 from exporters.gpu.errors import UnsupportedError
 from exporters.gpu.nvml.calls import Caller, check, error, symbol
+from exporters.gpu.nvml.values import MEMBERS, WIDE, Value
 
 FUNCTION = "nvmlDeviceGetFieldValues"
-UNSIGNED_64 = pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG
 ALL_LINKS = 0xFFFFFFFF
-# A long has 64 bits on Linux.
-WIDE = (pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG, UNSIGNED_64)
-# By NVML's valueType; a type that is not here (a double, or one of a newer driver) is no integer.
-MEMBERS = {1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
 
 
 class Field(NamedTuple):
@@ -32,6 +28,20 @@ class FieldValue(NamedTuple):
     value: int
 
 
+class Answer(ctypes.Structure):
+    """nvmlFieldValue_t."""
+
+    _fields_ = (
+        ("id", ctypes.c_uint),
+        ("scope", ctypes.c_uint),
+        ("timestamp", ctypes.c_longlong),
+        ("latency", ctypes.c_longlong),
+        ("type", ctypes.c_uint),
+        ("code", ctypes.c_uint),
+        ("value", Value),
+    )
+
+
 def read(caller: Caller, fields: Iterable[Field]) -> dict[Field, FieldValue]:
     """Return the integers among these fields; what is not supported is left out and not asked for again.
 
@@ -45,10 +55,11 @@ def read(caller: Caller, fields: Iterable[Field]) -> dict[Field, FieldValue]:
     for field, answer in zip(
         wanted, caller.guard(FUNCTION, FUNCTION, lambda: _values(caller.handle, wanted)), strict=True
     ):
-        code = answer.nvmlReturn
+        code = answer.code
         if code == pynvml.NVML_SUCCESS:
-            if answer.valueType in MEMBERS:
-                found[field] = FieldValue(answer.valueType, getattr(answer.value, MEMBERS[answer.valueType]))
+            member = MEMBERS.get(answer.type)
+            if member is not None:
+                found[field] = FieldValue(answer.type, getattr(answer.value, member))
             continue
         failure = error(FUNCTION, code)
         # A driver that does not know a field id or a link answers either of these.
@@ -75,8 +86,8 @@ def read_one(caller: Caller, field: Field, wide: bool = False) -> int:
 
 def _values(handle: Any, fields: list[Field]) -> list[Any]:
     # One entry more than is asked for: drivers were seen to write past the end when they were asked for NVLinks.
-    room = (pynvml.c_nvmlFieldValue_t * (len(fields) + 1))()
+    room = (Answer * (len(fields) + 1))()
     for slot, field in zip(room, fields, strict=False):
-        slot.fieldId, slot.scopeId = field
+        slot.id, slot.scope = field
     check(FUNCTION, symbol(FUNCTION)(handle, ctypes.c_int(len(fields)), ctypes.byref(room)))
     return list(room)[: len(fields)]
