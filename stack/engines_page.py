@@ -19,8 +19,8 @@ concepts mean, [metrics.md](metrics.md) under which names they are recorded, and
 engine is found and scraped. `engine:` in inferwatch.yml takes the name in code.
 
 Verified: `live` means that the figures were compared with those of a running server; `source` that they were compared
-with what the engine's own metric classes export; `docs` that the names are those of its source or documentation, and
-nothing but the loading of the rules was tested.
+with what the engine's own metric classes export, or with series written from their declarations in its source; `docs`
+that the names are those of its documentation, and nothing but the loading of the rules was tested.
 
 A counter that moves only when a request ends makes a long answer look like a step: these are listed under "at the end".
 What stands in neither list, the engine does not tell: it is absent, never 0. A labelled counter is there from its first

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from engine_cases import Case
+from engine_case import Case
 from rules_replay import SECONDS, Labels, Replay
 
 from prometheus import vocabulary as names

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 FIXTURES = Path(__file__).parent / "fixtures"
 STEP_SECONDS = 15
@@ -11,6 +12,8 @@ STEPS = 80
 SECONDS = STEP_SECONDS * STEPS
 _LINE = re.compile(r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+_BARE_COUNTER = re.compile(r"tgi_request_(success|failure)|nv_inference_(request_(success|failure)|\w+_duration_us)")
 
 Labels = dict[str, str]
 Key = tuple[str, tuple[tuple[str, str], ...]]
@@ -42,8 +45,18 @@ def header(file: Path) -> dict[str, str]:
 
 
 def is_counter(name: str) -> bool:
-    """Return whether a captured series is a counter, judged by its name."""
-    return name.endswith(("_total", "_bucket", "_sum", "_count"))
+    """Return whether a captured series is a counter, judged by its name; TGI's and Triton's have no suffix."""
+    return name.endswith(("_total", "_bucket", "_sum", "_count")) or bool(_BARE_COUNTER.fullmatch(name))
+
+
+def renamed(name: str, labels: Labels, configs: list[dict[str, Any]]) -> str:
+    """Return the name that the scrape's relabelling gives a series."""
+    for config in configs:
+        if config.get("target_label") == "__name__":
+            source = ";".join((labels | {"__name__": name}).get(label, "") for label in config["source_labels"])
+            if match := re.fullmatch(config["regex"], source):
+                name = match.expand(re.sub(r"\$(\d)", r"\\\1", config["replacement"]))
+    return name
 
 
 def from_zero(samples: list[Sample]) -> list[Sample]:
@@ -55,13 +68,14 @@ def from_zero(samples: list[Sample]) -> list[Sample]:
 class Replay:
     """An engine between two captures, scraped with `scraped` as the labels that Prometheus and discovery add.
 
-    `held` is the capture whose gauges hold all the while.
+    `held` is the capture whose gauges hold all the while; `relabel` is what the engine's scrape job does.
     """
 
     first: list[Sample]
     last: list[Sample]
     held: list[Sample]
     scraped: Labels
+    relabel: list[dict[str, Any]] = field(default_factory=list)
 
     def growth(self, name: str, where: Callable[[Labels], bool] = lambda _: True) -> float:
         """Return by how much a counter grows, summed over its series."""
@@ -89,7 +103,7 @@ class Replay:
         """Return the series as promtool reads them."""
         return [
             {
-                "series": one.name + labels_text(one.labels | self.scraped),
+                "series": renamed(one.name, one.labels, self.relabel) + labels_text(one.labels | self.scraped),
                 "values": f"{one.value!r}+{step!r}x{STEPS}" if step else f"{one.value!r}x{STEPS}",
             }
             for one, step in self.courses()

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from engine_cases import CASES, NOT_CAPTURED, Case
+from engine_case import Case
+from engine_cases import CASES, NOT_CAPTURED
 from engine_expectations import expectations
 from rules_replay import FIXTURES, about, capture, header
 

@@ -20,7 +20,8 @@ from typing import Any
 
 import pytest
 import yaml
-from engine_cases import CASES, Case
+from engine_case import Case
+from engine_cases import CASES
 from engine_expectations import expectations
 from rules_replay import FIXTURES, Replay, capture, from_zero, header, tolerance
 from test_rules_engines import CAPTURES, engine_of, recorded
