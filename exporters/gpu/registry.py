@@ -34,7 +34,8 @@ class FleetCollector(Collector):
 
     def describe(self) -> Iterable[Family]:
         """Yield what may ever be there, so that registering does not collect."""
-        return [family(metric) for metric in metrics.ALL]
+        # Of the web configuration another collector tells.
+        return [family(metric) for metric in metrics.ALL if metric is not metrics.WEB_CONFIG_RELOAD_SUCCESSFUL]
 
 
 def registry(fleet: Fleet, *others: Collector) -> CollectorRegistry:

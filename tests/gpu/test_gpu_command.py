@@ -1,9 +1,11 @@
 """The command itself, with simulated GPUs: flags, control file, faults at start, and its end."""
 
+import re
 import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +32,17 @@ def test_simulated_gpus_are_marked_everywhere(exporter: Start) -> None:
     assert scrape.value(metrics.INFO, 1, name="Simulated H100 80GB") == 1
     assert 0 < (scrape.value(metrics.UTILIZATION, 0) or 0) < 1
     assert "every GPU of this exporter is simulated" in running.log
+
+
+def test_a_part_of_the_page_is_found_by_name_whoever_tells_of_it(exporter: Start, tmp_path: Path) -> None:
+    web = tmp_path / "web.yml"
+    web.write_text("http_server_config: {http2: false}\n")
+    running = exporter("--simulate=1", QUICK, f"--web.config.file={web}")
+    running.wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    for name in (metrics.UP.name, metrics.WEB_CONFIG_RELOAD_SUCCESSFUL.name, "process_cpu_seconds_total"):
+        with urllib.request.urlopen(f"{running.url}/metrics?name[]={name}", timeout=30) as answer:
+            lines = answer.read().decode().splitlines()
+        assert [re.split(r"[{ ]", line)[0] for line in lines if line[0] != "#"] == [name]
 
 
 def test_the_control_file_steers_simulated_gpus(exporter: Start, tmp_path: Path) -> None:
