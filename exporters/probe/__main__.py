@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exporters.probe.exporter import ProbeExporter
-from exporters.probe.heap import share_heaps
+from exporters.probe.heap import keep_heap_small
 from inferwatch import logs, service
 from inferwatch.config import load_config
 from inferwatch.errors import ConfigError
@@ -21,7 +21,7 @@ SWITCH_INTERVAL = 0.0005
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run until SIGTERM or SIGINT; exit with 0, with 1 if it cannot start, with 2 for an invalid configuration."""
     keep_pauses_short()
-    share_heaps()
+    keep_heap_small()
     service.run(lambda: _run(_parser().parse_args(arguments)))
 
 

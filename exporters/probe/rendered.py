@@ -25,6 +25,8 @@ Encoder = Callable[[Any], bytes]
 _Piece = tuple[object, dict[FamilyKey, bytes]]  # what it was rendered from, and its samples by family
 # 9, the usual level, takes twice the time for a hundredth of the size.
 GZIP_LEVEL = 5
+# So many pieces are compressed at once.
+AT_ONCE = 64
 _GZIP = 16  # added to the window's size, gzip's head and tail (zlib.h)
 _EOF = b"# EOF\n"
 # At the beginning of a line: nothing else begins one so, since line breaks of texts are escaped.
@@ -76,7 +78,7 @@ class RenderedMetrics:
         self._pieces()
 
     def _families(self, encoder: Encoder, names: set[bytes] | None) -> Iterator[bytes]:
-        """Yield each family, whole."""
+        """Yield the families one after the other, in parts that are small beside the whole."""
         blocks: dict[bytes, list[bytes]] = {}
         heads: dict[FamilyKey, bytes] = {}
         for piece in self._pieces():
@@ -89,7 +91,9 @@ class RenderedMetrics:
         for head, parts in blocks.items():
             wanted = parts if names is None else _named(head, parts, names)
             if any(wanted):
-                yield b"".join((head, *wanted))
+                yield head
+                for start in range(0, len(wanted), AT_ONCE):
+                    yield b"".join(wanted[start : start + AT_ONCE])
 
     def _pieces(self) -> list[dict[FamilyKey, bytes]]:
         """Return the samples of each record, rendering those that changed."""
@@ -133,7 +137,7 @@ def _piece(key: Key, record: Record, interval: float | None) -> dict[FamilyKey, 
 
 
 def _packed(parts: Iterable[bytes]) -> list[bytes]:
-    """Compress family by family, so that no more than one of them is held beside the pieces."""
+    """Compress part by part, so that the whole is never held beside the pieces."""
     packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | _GZIP)
     packed = [packer.compress(part) for part in parts]
     return [*packed, packer.flush()]
