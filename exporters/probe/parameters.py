@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from http import HTTPStatus
 
 # What a probe asks for and can do without; newer models of OpenAI want the limit under another name.
-REPLACED = {"stream_options": "", "max_tokens": "max_completion_tokens", "temperature": ""}
+REPLACED = {"stream_options": "", "max_tokens": "max_completion_tokens", "temperature": "", "store": ""}
 _REFUSING = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 

@@ -16,7 +16,7 @@ from exporters.probe.protocols.base import (
 )
 from exporters.probe.protocols.calls import call_piece
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
-from exporters.probe.protocols.openai import MODELS_PATH, STREAM_TYPES, Tokens
+from exporters.probe.protocols.openai import MODELS_PATH, STREAM_TYPES, Tokens, timings
 from exporters.probe.protocols.shapes import named_schema
 
 # Only deltas carry tokens: `response.created` and its like come at once, and each `.done` repeats what was streamed.
@@ -86,9 +86,12 @@ def _read_event(data: Json) -> StreamEvent:
     response = data.get("response")
     if kind not in _ENDS or not isinstance(response, dict):
         return StreamEvent()
-    # What it holds was streamed before.
+    # What it holds was streamed before. llama.cpp puts its own times beside it.
     end = _read_response(response)
-    return StreamEvent(finish_reason=end.finish_reason, usage=end.usage, error=end.error, done=True)
+    seconds = timings(data.get("timings"))
+    return StreamEvent(
+        finish_reason=end.finish_reason, usage=end.usage, error=end.error, done=True, server_seconds=seconds
+    )
 
 
 def _read_response(data: Json) -> StreamEvent:
