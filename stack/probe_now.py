@@ -114,7 +114,7 @@ def _targets(config: Config, name: str | None) -> list[Target]:
 def probe(target: Target, name: str, scenario: Scenario, transcript: Transcript) -> ProbeResult:
     """Run one probe now, of the model that the file names or that the server lists first."""
     try:
-        model = target.model or served_models(target, scenario.timeout or 60.0)[0]
+        model = target.model or served_models(target, scenario.timeout or 60.0, transcript)[0]
     except ProbeError as error:
         return unasked(target, name, error)
     refused: set[str] = set()

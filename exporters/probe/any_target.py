@@ -83,7 +83,7 @@ class AnyTarget:
 
 def _probe(target: Target, name: str, scenario: Scenario, transcript: Transcript | None) -> ProbeResult:
     try:
-        model = target.model or served_models(target, scenario.timeout or 60.0)[0]
+        model = target.model or served_models(target, scenario.timeout or 60.0, transcript)[0]
     except ProbeError as error:
         return unasked(target, name, error)
     return run_probe(target, name, scenario, model, transcript=transcript)

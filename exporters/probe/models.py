@@ -5,6 +5,7 @@ import json
 from exporters.probe.failures import ProbeError
 from exporters.probe.protocols import PROTOCOLS
 from exporters.probe.reader import get
+from exporters.probe.transcript import Transcript
 from exporters.probe.way import way_to
 from inferwatch.config import Target
 from inferwatch.secrets import SecretError, auth_headers
@@ -12,12 +13,13 @@ from inferwatch.secrets import SecretError, auth_headers
 LARGEST_LIST = 4 << 20
 
 
-def served_models(target: Target, timeout: float) -> list[str]:
+def served_models(target: Target, timeout: float, transcript: Transcript | None = None) -> list[str]:
     """Return the models that the server lists, in its order; at least one.
 
     Args:
         target: The endpoint.
         timeout: Limit on the whole request in seconds.
+        transcript: Where the request and its answer are noted, for a person who asks to see them.
 
     Raises:
         ProbeError: An InferwatchError that says what is wrong, with the outcome that a probe would have.
@@ -29,7 +31,8 @@ def served_models(target: Target, timeout: float) -> list[str]:
     except SecretError as error:
         raise ProbeError("auth", str(error)) from None
     try:
-        body = get(url, headers, timeout, LARGEST_LIST, way_to(target))
+        exchanges = transcript.exchanges if transcript is not None else None
+        body = get(url, headers, timeout, LARGEST_LIST, way_to(target), exchanges)
     except ProbeError as error:
         # A server that is silent on its list would be silent on a probe.
         outcome = "ttft_timeout" if error.outcome == "deadline" else error.outcome

@@ -220,7 +220,7 @@ class Prober:
 
     def _ask(self, plan: Plan, transcript: Transcript | None) -> ProbeResult:
         try:
-            model = self._model(plan)
+            model = self._model(plan, transcript)
         except ProbeError as error:
             return unasked(plan.target, plan.name, error)
         refused = self.refusals.of(plan.target, model)
@@ -231,12 +231,12 @@ class Prober:
                 self._models.pop((plan.target.name, plan.target.url), None)
         return result
 
-    def _model(self, plan: Plan) -> str:
+    def _model(self, plan: Plan, transcript: Transcript | None) -> str:
         """Return the model to ask for; what the server lists first, where the file names none. Raises ProbeError."""
         target = plan.target
         model = self.model_of(target)
         if not model:
-            model = served_models(target, plan.scenario.timeout or 60.0)[0]
+            model = served_models(target, plan.scenario.timeout or 60.0, transcript)[0]
             with self._lock:
                 self._models[target.name, target.url] = model
         # Every scenario of the target is told, so that their series have the same label from now on.

@@ -187,13 +187,22 @@ def _failure(url: str, recorder: Recorder, error: Exception, way: Way) -> ProbeE
     return failure_at(recorder.stage, host, recorder.error or error, late)
 
 
-def get(url: str, headers: Mapping[str, str], timeout: float, largest: int, way: Way = DIRECT) -> bytes:
-    """Return the body of a GET that answers 200.
+def get(
+    url: str,
+    headers: Mapping[str, str],
+    timeout: float,
+    largest: int,
+    way: Way = DIRECT,
+    exchanges: list[Exchanged] | None = None,
+) -> bytes:
+    """Return the body of a GET that answers 200; what is sent and answered is noted in `exchanges`.
 
     Raises:
         ProbeError: If it does not, or not within `timeout` seconds, or with more than `largest` bytes.
     """
-    with Deadline(timeout) as deadline, exchange("GET", url, headers, None, Recorder(deadline), way) as answer:
+    recorder = Recorder(Deadline(timeout))
+    recorder.exchanges = exchanges
+    with recorder.deadline as deadline, exchange("GET", url, headers, None, recorder, way) as answer:
         answer.check_status()
         try:
             return answer.body(largest)

@@ -33,6 +33,9 @@ class Echo(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         key = self.key()
+        if self.path.startswith("/loading"):
+            self.answer(503, {"error": {"message": f"Loading model for {key}"}})
+            return
         self.answer(200, {"data": [{"id": "m", "owned_by": key}], "version": key})
 
     def do_POST(self) -> None:
@@ -145,6 +148,16 @@ def test_a_refusal_is_quoted_with_its_reason(tmp_path: Path, echo: str) -> None:
     shown = page(tmp_path, echo, "refusal", quotes=True)
     assert "answer: 400" in shown and "[secret] may not say " in shown
     assert "outcome http_4xx: the server refused the request with 400" in shown
+
+
+def test_a_list_of_models_that_is_refused_is_quoted(tmp_path: Path, echo: str) -> None:
+    config = parse_config(text_of(tmp_path, echo, "loading"), "f", {})
+    prober = Prober()
+    prober.apply(config)
+    shots = OneShots(lambda: config, prober, quotes=True)
+    shown = shots.answer(Request({"target": ["chat"], "debug": ["1"]})).body
+    assert f"request: GET {echo}/loading/v1/models" in shown and "answer: 503" in shown, shown
+    assert "Loading model" in shown and not holds_secret(shown)
 
 
 @pytest.mark.parametrize("way", WAYS)
