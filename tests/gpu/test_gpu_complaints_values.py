@@ -184,14 +184,21 @@ def test_energy_that_is_not_counted_is_absent_and_a_counter_that_began_anew_is_s
 
 @pytest.mark.complaint(37)
 def test_sent_is_not_received_and_traffic_is_not_use(exporter: Start, nvml: FakeNvml) -> None:
-    counted = {"field__197": 111, "field__198": 222, "nvlinks": 2, "field32__91": 2, "field__138": 4, "field__139": 8}
+    counted = {
+        "field__197": 2**33 + 1,
+        "field__198": 2**33 + 2,
+        "nvlinks": 2,
+        "field32__91": 2,
+        "field__138": 4,
+        "field__139": 8,
+    }
     nvml.tell(gpus=1, memory_utilization=62, pcie_tx=4217, pcie_rx=8691, **counted)
     scrape = exporter(QUICK, *EVERYTHING, nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
     assert scrape.value(metrics.PCIE_TRANSMITTING, 0) == 4_217_000
     assert scrape.value(metrics.PCIE_RECEIVING, 0) == 8_691_000
     assert scrape.value(metrics.NVLINK_TRANSMITTED, 0) == 4 * 1024
     assert scrape.value(metrics.NVLINK_RECEIVED, 0) == 8 * 1024
-    assert scrape.value(metrics.PCIE_TRANSMITTED, 0) == 111
-    assert scrape.value(metrics.PCIE_RECEIVED, 0) == 222
+    assert scrape.value(metrics.PCIE_TRANSMITTED, 0) == 2**33 + 1
+    assert scrape.value(metrics.PCIE_RECEIVED, 0) == 2**33 + 2
     assert scrape.value(metrics.MEMORY_COPY_UTILIZATION, 0) == 0.62
     assert "not how full" in metrics.MEMORY_COPY_UTILIZATION.help

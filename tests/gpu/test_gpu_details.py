@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
-from gpu_fakes import FakeDevice, capabilities, collect, values
+from gpu_fakes import FakeDevice, capabilities, collect, collect_with, values
 
 from exporters.gpu import metrics
 from exporters.gpu.answers import Fabric, Link, Platform, ProcessUse, RowBanks, SramErrors
+from exporters.gpu.collectors import pcie
 from exporters.gpu.tally import Tally
 from inferwatch.metric import Metric
 
@@ -118,6 +119,29 @@ def test_a_gpu_with_gpm_is_not_blocked_to_measure_pcie() -> None:
     # The first look has nothing to compare with.
     device.answers |= {"activity": {}, "pcie_receiving_kilobytes_per_second": 7}
     assert values(collect(device, "pcie_rate")) == {}
+
+
+def test_bytes_over_pcie_are_believed_once_they_cannot_be_of_32_bits() -> None:
+    # What may begin anew within a second is no counter.
+    collector, device = pcie.traffic(), FakeDevice()
+    device.answers |= {"pcie_transmitted_bytes": 3_020_371_496, "pcie_received_bytes": 3_893_142_392}
+    snapshot = collect_with(collector, device)
+    assert values(snapshot) == {}
+    assert capabilities(snapshot) == {"pcie_traffic": 0}
+    device.answers |= {"pcie_received_bytes": 2**32}
+    snapshot = collect_with(collector, device)
+    assert values(snapshot) == {metrics.PCIE_TRANSMITTED: 3_020_371_496, metrics.PCIE_RECEIVED: 2**32}
+    assert capabilities(snapshot) == {"pcie_traffic": 1}
+    # Nor does it make another GPU's wide, nor does a driver that was loaded anew take it back.
+    assert values(collect_with(collector, device_with(1, pcie_received_bytes=7))) == {}
+    device.answers |= {"pcie_transmitted_bytes": 0, "pcie_received_bytes": 7}
+    assert values(collect_with(collector, device))[metrics.PCIE_RECEIVED] == 7
+
+
+def device_with(index: int, **answers: object) -> FakeDevice:
+    device = FakeDevice(index)
+    device.answers |= answers
+    return device
 
 
 def test_what_a_gpu_cannot_tell_is_said() -> None:

@@ -98,17 +98,6 @@ def test_a_process_that_used_nothing_is_absent_and_no_error(exporter: Start, nvm
     assert scrape.value(metrics.CAPABILITY, 0, feature="process_utilization") == 1
 
 
-@pytest.mark.parametrize(("field", "value"), [("field__197", 7), ("field32__197", None)])
-def test_bytes_over_pcie_are_not_counted_in_32_bits(
-    field: str, value: float | None, exporter: Start, nvml: FakeNvml
-) -> None:
-    # At full speed such a counter begins anew several times between two scrapes.
-    nvml.tell(gpus=1, **{field: 7})
-    scrape = exporter(QUICK, "--collector.pcie_traffic", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
-    assert scrape.value(metrics.PCIE_TRANSMITTED, 0) == value
-    assert scrape.value(metrics.PCIE_RECEIVED, 0) is None
-
-
 def test_power_of_the_memory_is_not_that_of_the_board(exporter: Start, nvml: FakeNvml) -> None:
     told = {"field32__186": 644120, "field32__186__1": 900000, "field32__186__2": 68210}
     nvml.tell(gpus=1, **told)

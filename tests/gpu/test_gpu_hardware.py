@@ -36,7 +36,7 @@ from inferwatch.metric import Metric
         ("recovery", {"recovery_action": 2}, metrics.RECOVERY_ACTION, 2),
         ("pcie", {"pcie_generation": 5}, metrics.PCIE_GENERATION, 5),
         ("pcie_errors", {"pcie_naks_sent": 3}, (metrics.PCIE_ERRORS, "nak_sent"), 3),
-        ("pcie_traffic", {"pcie_transmitted_bytes": 7}, metrics.PCIE_TRANSMITTED, 7),
+        ("pcie_traffic", {"pcie_transmitted_bytes": 2**32}, metrics.PCIE_TRANSMITTED, 2**32),
         ("pcie_rate", {"pcie_transmitting_kilobytes_per_second": 4217}, metrics.PCIE_TRANSMITTING, 4_217_000),
         ("pcie_rate", {"pcie_receiving_kilobytes_per_second": 8691}, metrics.PCIE_RECEIVING, 8_691_000),
         ("media", {"jpeg_percent": 12}, metrics.JPEG, 0.12),

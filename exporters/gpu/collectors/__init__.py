@@ -140,7 +140,7 @@ COLLECTORS: Mapping[str, Collector] = {
         "bytes a second over PCIe; before Hopper it blocks for 40 ms in each collection",
         on=False,
     ),
-    "pcie_traffic": Collector(_plain(pcie.collect_traffic), "bytes over PCIe, by the driver's counters", on=False),
+    "pcie_traffic": Collector(lambda _: pcie.traffic(), "bytes over PCIe, by the driver's counters", on=False),
     "platform": Collector(_plain(platform.collect), "where the GPU sits in a rack-scale machine", on=False),
     "power_details": Collector(
         _plain(power.collect_details), "power at this instant and of the memory, and what the limits could be", on=False

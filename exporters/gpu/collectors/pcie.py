@@ -3,7 +3,7 @@
 from functools import partial
 
 from exporters.gpu import metrics
-from exporters.gpu.collection import Collection
+from exporters.gpu.collection import Collect, Collection
 from exporters.gpu.questions import Activity, Reading
 from inferwatch.metric import Metric
 
@@ -13,6 +13,7 @@ MOST_COUNTED = 2**48
 # 32 bits, of which all set is no value.
 MOST_REPLAYS = 2**32 - 2
 MOST_BYTES = 2**63
+LARGEST_32 = 2**32 - 1
 KILOBYTE = 1000
 MEBIBYTE = 2**20
 MOST_BYTES_PER_SECOND = 1e12
@@ -53,10 +54,26 @@ def collect_errors(gpu: Collection) -> None:
         gpu.add_scaled(metrics.PCIE_ERRORS, read, 1, name, at_most=MOST_COUNTED)
 
 
-def collect_traffic(gpu: Collection) -> None:
-    """Collect how many bytes went over the link, by the driver's counters."""
-    for metric, reading in _TRAFFIC:
-        gpu.add_scaled(metric, partial(gpu.device.reading, reading), 1, at_most=MOST_BYTES)
+def traffic() -> Collect:
+    """Return the collector of how many bytes went over the link, by the driver's counters.
+
+    On some GPUs these have 32 bits (an L40S: NVIDIA/dcgm-exporter#721), and so begin anew within a second when the link
+    is busy. They are believed once one of them has passed that mark, which any model that is loaded makes them do.
+    """
+    proven: set[str] = set()
+
+    def collect(gpu: Collection) -> None:
+        read = {metric: gpu.ask(partial(gpu.device.reading, reading), "pcie_traffic") for metric, reading in _TRAFFIC}
+        values = {metric: value for metric, value in read.items() if value is not None}
+        if any(value > LARGEST_32 for value in values.values()):
+            proven.add(gpu.device.uuid)
+        if gpu.device.uuid not in proven:
+            gpu.know("pcie_traffic", False)
+            return
+        for metric, value in values.items():
+            gpu.add(metric, value, at_most=MOST_BYTES)
+
+    return collect
 
 
 _TRAFFIC: tuple[tuple[Metric, Reading], ...] = (

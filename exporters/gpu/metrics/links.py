@@ -15,7 +15,7 @@ PCIE_GENERATION_MAX = gauge(
 PCIE_WIDTH = gauge("gpu_pcie_link_width", "Lanes that the PCIe link uses.", source="GetCurrPcieLinkWidth")
 PCIE_WIDTH_MAX = gauge("gpu_pcie_link_width_max", "Lanes that the PCIe link could use.", source="GetMaxPcieLinkWidth")
 PCIE_REPLAYS = counter("gpu_pcie_replays_total", "PCIe packets that were sent again.", source="GetPcieReplayCounter")
-_PCIE_BYTES = "drivers before 560, vGPU"
+_PCIE_BYTES = "drivers before 560, vGPU, and GPUs that count in 32 bits, such as L40S"
 PCIE_TRANSMITTED = counter(
     "gpu_pcie_transmit_bytes_total", "Bytes that the GPU sent over PCIe.", source="field 197", absent=_PCIE_BYTES
 )

@@ -8,7 +8,7 @@ import pynvml
 
 from exporters.gpu.errors import UnsupportedError
 from exporters.gpu.nvml.calls import Caller, check, error, symbol
-from exporters.gpu.nvml.values import MEMBERS, WIDE, Value
+from exporters.gpu.nvml.values import MEMBERS, Value
 
 FUNCTION = "nvmlDeviceGetFieldValues"
 ALL_LINKS = 0xFFFFFFFF
@@ -69,16 +69,13 @@ def read(caller: Caller, fields: Iterable[Field]) -> dict[Field, FieldValue]:
     return found
 
 
-def read_one(caller: Caller, field: Field, wide: bool = False) -> int:
+def read_one(caller: Caller, field: Field) -> int:
     """Return the value of one field.
 
     Raises:
-        UnsupportedError: When there is none, or when it is to be of 64 bits and is not.
+        UnsupportedError: When there is none.
     """
     found = read(caller, [field]).get(field)
-    if found is not None and wide and found.type not in WIDE:
-        caller.refuse(field, pynvml.NVML_ERROR_NOT_SUPPORTED)
-        found = None
     if found is None:
         raise error(FUNCTION, pynvml.NVML_ERROR_NOT_SUPPORTED)
     return found.value

@@ -46,13 +46,11 @@ class FieldOf:
         field: Its id.
         branch: The first branch in which the id has this meaning.
         fixed: Whether it never changes, so that it is asked for once.
-        wide: Whether it counts so fast that a number of 32 bits would begin anew within seconds, and is none.
     """
 
     field: Field
     branch: int
     fixed: bool = False
-    wide: bool = False
 
 
 _CORRECTED, _UNCORRECTED = pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
@@ -118,8 +116,8 @@ SOURCES: Mapping[Reading, Ask | FieldOf] = {
     "pcie_width_max": Ask("nvmlDeviceGetMaxPcieLinkWidth", fixed=True),
     "pcie_replays": Ask("nvmlDeviceGetPcieReplayCounter"),
     "pcie_recoveries": FieldOf(Field(169), 535),
-    "pcie_transmitted_bytes": FieldOf(Field(197), 560, wide=True),
-    "pcie_received_bytes": FieldOf(Field(198), 560, wide=True),
+    "pcie_transmitted_bytes": FieldOf(Field(197), 560),
+    "pcie_received_bytes": FieldOf(Field(198), 560),
     "pcie_transmitting_kilobytes_per_second": Ask("nvmlDeviceGetPcieThroughput", (pynvml.NVML_PCIE_UTIL_TX_BYTES,)),
     "pcie_receiving_kilobytes_per_second": Ask("nvmlDeviceGetPcieThroughput", (pynvml.NVML_PCIE_UTIL_RX_BYTES,)),
     "pcie_correctable_errors": FieldOf(Field(173), 535),
@@ -145,7 +143,7 @@ def read(caller: Caller, driver_version: str, reading: Reading) -> int:
     if isinstance(source, FieldOf):
         if branch(driver_version) < source.branch:
             raise UnsupportedError(f"field {source.field.id}", pynvml.NVML_ERROR_NOT_SUPPORTED, "not_supported")
-        ask = partial(read_one, caller, source.field, wide=source.wide)
+        ask = partial(read_one, caller, source.field)
         return caller.once(source.field, ask) if source.fixed else ask()
     return _part(source, _answer(caller, source))
 

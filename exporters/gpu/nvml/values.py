@@ -5,8 +5,6 @@ import ctypes
 import pynvml
 
 UNSIGNED_64: int = pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG
-# A long has 64 bits on Linux.
-WIDE = (pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG, UNSIGNED_64)
 # By nvmlValueType_t; a type that is not here (a double, or one of a newer driver) is no integer.
 MEMBERS = {1: "unsigned", 2: "unsigned_long", 3: "unsigned_64", 4: "signed_64", 5: "signed", 6: "unsigned_16"}
 
