@@ -109,9 +109,11 @@ class _Server:
 
 def _by_address(target: Target, url: str) -> bool | None:
     try:
-        # The key is only for the server that it belongs to.
-        own = origin(url) == origin(target.url)
-        page = ask(url, auth_headers(target.auth) if own else {}, way=way_to(target))
+        if origin(url) == origin(target.url):
+            page = ask(url, auth_headers(target.auth), way=way_to(target))
+        else:
+            # Key, certificates and proxy are for the server that they belong to.
+            page = ask(url, {})
     except (ProbeError, SecretError) as error:
         log.debug("target %s: awake_url does not answer: %s", target.name, error)
         return None

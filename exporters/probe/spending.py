@@ -71,7 +71,7 @@ class Spending:
         """
         key = (target.name, name)
         prompt = self._prompts.get(key) or estimated_tokens(scenario)
-        amount = _amount(target, *_most(target, scenario, prompt))
+        amount = _amount(target, *most_tokens(target, scenario, prompt))
         held = self.budgets.reserve(target.name, amount, target.probe_budget)
         with self._lock:
             if held:
@@ -137,7 +137,7 @@ def used_to_prime(result: ProbeResult, booking: Booking) -> tuple[int, int]:
     return primed.prompt_tokens or booking.prompt_tokens, output
 
 
-def _most(target: Target, scenario: Scenario, prompt: int) -> tuple[int, int]:
+def most_tokens(target: Target, scenario: Scenario, prompt: int) -> tuple[int, int]:
     """Return the most prompt and output tokens that a probe may use, whose prompt has so many."""
     if scenario.primed:
         return 2 * prompt, scenario.max_tokens + output_limit(target)
@@ -153,6 +153,6 @@ def per_day(target: Target, scenarios: Iterable[Scenario]) -> Amount:
     total = Amount()
     for scenario in scenarios:
         probes = 86_400.0 / (scenario.interval or 86_400.0)
-        one = _amount(target, *_most(target, scenario, estimated_tokens(scenario)))
+        one = _amount(target, *most_tokens(target, scenario, estimated_tokens(scenario)))
         total += Amount(round(probes * one.tokens), probes * one.money)
     return total

@@ -233,6 +233,9 @@ class Target(Strict):
             found.append((("proxy_auth_file",), "this needs proxy: with the address that asks for it"))
         if self.wake and self.awake_url is not None:
             found.append((("awake_url",), "this needs wake: false, or nobody asks there"))
+        if not self.wake and self.awake_url is None and self.model is None:
+            # The first model that a server lists is not always the one that is loaded.
+            found.append((("wake",), "this needs model: with the one that may sleep, or awake_url:"))
         if self.awake_text is not None and self.awake_url is None:
             found.append((("awake_text",), "this needs awake_url: with the address whose answer holds it"))
         return FindingsError.raised(found, self)

@@ -2,7 +2,7 @@
 
 import math
 
-from exporters.probe.spending import per_day
+from exporters.probe.spending import most_tokens, per_day
 from inferwatch.config import Config, Scenario, Target
 from inferwatch.config.quantities import format_duration
 from stack.check.findings import Finding, ok, warn
@@ -17,7 +17,9 @@ LARGEST_LIMIT = 256
 def check_spending(config: Config, target: Target) -> Finding:
     """Estimate what probes may cause in a day: probes a day, each with an answer of full length, an upper bound."""
     scenarios = config.scenarios_of(target)
-    tokens = sum(DAY / (scenario.interval or DAY) * scenario.max_tokens for scenario in scenarios.values())
+    tokens = sum(
+        DAY / (scenario.interval or DAY) * most_tokens(target, scenario, 0)[1] for scenario in scenarios.values()
+    )
     parts = ", ".join(_part(name, scenario) for name, scenario in scenarios.items())
     text = f"probes ask for at most {tokens:,.0f} output tokens a day ({parts}), and send the prompts beside"
     most, cost, budget = per_day(target, scenarios.values()), target.cost, target.probe_budget
@@ -66,4 +68,5 @@ def _seconds(scenario: Scenario) -> float:
 
 
 def _part(name: str, scenario: Scenario) -> str:
-    return f"{name}: {scenario.max_tokens} every {format_duration(scenario.interval or DAY)}"
+    primed = " and a request to prime it" if scenario.primed else ""
+    return f"{name}: {scenario.max_tokens}{primed} every {format_duration(scenario.interval or DAY)}"

@@ -99,18 +99,18 @@ def running(**states: str) -> dict[str, object]:
 )
 def test_what_an_engine_tells(server: Server, engine: str, answers: dict[str, object], asleep: bool | None) -> None:
     server.answers = answers
-    asked = target(f"{server.url}/v1", wake=False, metrics=[f"{server.url}/metrics"])
+    asked = target(f"{server.url}/v1", wake=False, model="m", metrics=[f"{server.url}/metrics"])
     assert sleeps(asked, "m", engine) is asleep
 
 
 @pytest.mark.parametrize("engine", ["ollama", "llamacpp", "vllm"])
 def test_an_engine_that_does_not_answer_is_down_and_not_asleep(free_port: int, engine: str) -> None:
-    assert sleeps(target(f"http://127.0.0.1:{free_port}/v1", wake=False), "m", engine) is False
+    assert sleeps(target(f"http://127.0.0.1:{free_port}/v1", wake=False, model="m"), "m", engine) is False
 
 
 def test_the_api_tells_the_engine_too(server: Server) -> None:
     server.answers = loaded()
-    assert sleeps(target(server.url, api="ollama", wake=False), "", "unknown") is True
+    assert sleeps(target(server.url, api="ollama", wake=False, model="m"), "", "unknown") is True
 
 
 # An address of the user's own
@@ -224,7 +224,8 @@ def test_a_target_that_may_be_woken_is_not_asked(server: Server) -> None:
     ("more", "sentence"),
     [
         ("awake_url: http://h/x", "targets[0].awake_url: this needs wake: false"),
-        ("wake: false, awake_text: x", "targets[0].awake_text: this needs awake_url:"),
+        ("wake: false", "targets[0].wake: this needs model: with the one that may sleep, or awake_url:"),
+        ("wake: false, model: m, awake_text: x", "targets[0].awake_text: this needs awake_url:"),
         ("wake: false, awake_url: 'http://h/x?a b'", "the query of this URL holds a space or a #"),
         ("wake: false, awake_url: h", "is not a URL"),
         ("wake: false, awake_url: 'http://me:pw@h/x'", "a URL must not hold a user or a password"),

@@ -20,14 +20,14 @@ def test_an_engine_that_tells_is_checked_all_the_same(state: int, text: str) -> 
     routes = {"/v1/models": models("m"), "/metrics": (200, TEXT, STATE.format(state))}
     with serving(Server(routes)) as server:
         metrics = f"metrics: ['http://127.0.0.1:{server.port}/metrics']"
-        findings = found(server, f"wake: false, engine: vllm, {metrics}")
+        findings = found(server, f"wake: false, model: m, engine: vllm, {metrics}")
     assert (one(findings, "sleep").level, one(findings, "sleep").text) == ("ok", text)
     assert one(findings, "api").level == "ok"
 
 
 def test_an_engine_that_does_not_tell() -> None:
     with serving(Server({"/v1/models": models("m")})) as server:
-        finding = one(found(server, "wake: false, engine: tgi"), "sleep")
+        finding = one(found(server, "wake: false, model: m, engine: tgi"), "sleep")
     assert finding.level == "fail"
     assert "(tgi) does not tell whether it sleeps; those that do: ollama, llamacpp, vllm" in finding.text
     assert "write awake_url:" in finding.todo
