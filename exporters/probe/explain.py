@@ -71,6 +71,10 @@ def _figures(result: ProbeResult) -> list[str]:
     lines = [f"  {name}: {_number(value)}" for name, value in figures.items() if value is not None]
     if result.checks_passed is not None:
         lines.append(f"  checks: {'passed' if result.checks_passed else 'failed'}")
+    if (primed := result.primed) is not None:
+        lines.append(f"  asked before, to fill the cache: {primed.problem or 'answered'}")
+    if result.stale_connection:
+        lines.append("  nothing was measured; the next probe makes a new connection")
     if result.buffered:
         lines.append("  the stream arrived all at once, so it has no TPOT")
     return lines

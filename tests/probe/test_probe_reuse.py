@@ -22,6 +22,8 @@ from inferwatch.config import Config, parse_config
 
 EVENTS = [data(chunk({"content": "one"})), data(chunk({"content": " two"})), FINISH, data(usage_chunk(USAGE)), END]
 ANSWER = b"".join(EVENTS)
+CHUNKS = b"".join(b"%x\r\n%s\r\n" % (len(event), event) for event in [*EVENTS, b""])
+CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n"
 
 
@@ -31,6 +33,7 @@ class KeepingServer:
     Attributes:
         per_connection: After so many requests it closes the connection ...
         unanswered: ... when the next request has come, instead of at once.
+        chunked: It sends each event as a chunk of its own.
         silent: It reads requests and answers nothing.
         connections: How many were made.
         requests: How many were read.
@@ -39,7 +42,7 @@ class KeepingServer:
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.per_connection = 1000
-        self.unanswered = self.silent = False
+        self.unanswered = self.silent = self.chunked = False
         self.connections = self.requests = self.open_now = 0
         self._tls = tls
         self._stopping = threading.Event()
@@ -80,7 +83,7 @@ class KeepingServer:
                     if self.silent:
                         self._stopping.wait(30)
                         break
-                    peer.sendall(HEAD % len(ANSWER) + ANSWER)
+                    peer.sendall(CHUNKED if self.chunked else HEAD % len(ANSWER) + ANSWER)
                 else:
                     if self.unanswered:
                         self._read(peer)
@@ -110,7 +113,9 @@ def probe(server: KeepingServer, kept: KeptConnection | None, **more: object) ->
 MAKING = {"dns", "tcp", "tls"}
 
 
-def test_the_second_probe_uses_the_connection_of_the_first(server: KeepingServer) -> None:
+@pytest.mark.parametrize("chunked", [False, True])
+def test_the_second_probe_uses_the_connection_of_the_first(server: KeepingServer, chunked: bool) -> None:
+    server.chunked = chunked
     kept = KeptConnection()
     first, second, third = (probe(server, kept) for _ in range(3))
     assert [one.outcome for one in (first, second, third)] == ["success"] * 3
@@ -232,3 +237,18 @@ def test_the_nearest_choice_wins() -> None:
     config = parse_config(text, "f.yml", {})
     chosen = {name: one.connection for name, one in config.scenarios_of(config.targets[0]).items()}
     assert chosen == {"short": "reuse", "mine": "new"}
+
+
+def test_connections_that_are_made_anew_leave_no_descriptor_open(server: KeepingServer) -> None:
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    kept = KeptConnection()
+    counts = []
+    for number in range(40):
+        server.per_connection = 1 if number % 2 else 3
+        assert probe(server, kept).outcome in ("success", "tainted")
+        until(lambda: server.open_now <= 1, "the server has closed what it closes")
+        counts.append(descriptors())
+    # The server's side closes in its own time.
+    assert max(counts[-10:]) <= max(counts[:10]) + 3
