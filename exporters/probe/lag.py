@@ -1,7 +1,8 @@
 """How late this process wakes: a thread sleeps for 5 ms again and again, and what it oversleeps is the lag.
 
-A busy machine, a long scrape or another thread that holds the interpreter delays the stamps of a probe in the same
-way, so a probe whose stamps fall into such a moment measured this process and not the server.
+A busy machine, a long scrape or another thread that holds the interpreter delays what a probe stamps itself in the same
+way: when it sent and, where the kernel does not tell, when a token came. A probe that stamped in such a moment measured
+this process and not the server.
 """
 
 import threading
