@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from prometheus_client import CollectorRegistry, disable_created_metrics
@@ -17,7 +17,10 @@ from prometheus_client.exposition import make_wsgi_app
 
 from inferwatch.http_server import WsgiApp
 from inferwatch.http_server import listen as listen_on
-from inferwatch.web_config import Access, WebConfigKeeper
+from inferwatch.web_config.access import Access
+
+if TYPE_CHECKING:
+    from inferwatch.web_config.keeper import WebConfigKeeper
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +107,7 @@ class ExpositionServer:
         metrics: CollectorRegistry | WsgiApp | None,
         routes: Iterable[Route] = (),
         health: Callable[[], str | None] = lambda: None,
-        web: WebConfigKeeper | None = None,
+        web: "WebConfigKeeper | None" = None,
     ) -> None:
         self._name = name
         self._web = web

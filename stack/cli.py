@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from inferwatch import __version__
-from inferwatch.config.quantities import parse_duration
+from inferwatch.durations import parse_duration
 from inferwatch.errors import ConfigError, InferwatchError
 from stack import ports as loopback
 from stack.demo import run as demo_run

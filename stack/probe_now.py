@@ -19,7 +19,7 @@ from exporters.probe.run import ProbeResult, run_probe, unasked
 from exporters.probe.transcript import Transcript
 from exporters.probe.versions import own_version
 from inferwatch.config import Config, Scenario, Target, load_config
-from inferwatch.config.quantities import format_duration
+from inferwatch.durations import format_duration
 from inferwatch.errors import ConfigError
 from stack.check.findings import clean
 from stack.page.figures import number, plural, seconds

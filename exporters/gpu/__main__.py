@@ -5,11 +5,11 @@ import gc
 import logging
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from exporters.gpu import metrics
 from exporters.gpu.collection import Collect
 from exporters.gpu.collectors import COLLECTORS, Sources
-from exporters.gpu.control import ControlFile
 from exporters.gpu.driver import Driver
 from exporters.gpu.expected import Expected
 from exporters.gpu.fleet import Fleet
@@ -17,13 +17,15 @@ from exporters.gpu.nvml import NvmlDriver
 from exporters.gpu.pci import PciBus
 from exporters.gpu.registry import page
 from exporters.gpu.rendered import Rendered
-from exporters.gpu.simulated import SimulatedDriver
 from exporters.gpu.watchdog import Watchdog
 from exporters.gpu.worker import Settings
 from inferwatch import logs, service
-from inferwatch.config.quantities import parse_duration
+from inferwatch.durations import parse_duration
 from inferwatch.exposition import ExpositionServer
-from inferwatch.web_config import WebConfigHealth, WebConfigKeeper
+
+if TYPE_CHECKING:
+    from inferwatch.web_config.health import WebConfigHealth
+    from inferwatch.web_config.keeper import WebConfigKeeper
 
 log = logging.getLogger("exporters.gpu")
 
@@ -47,8 +49,7 @@ def _main() -> int:
     logs.configure(options.log_level, options.log_format)
     driver = _driver(options)
     fleet = Fleet(driver, _settings(options), _expected(options))
-    web = WebConfigKeeper(options.web_config_file) if options.web_config_file is not None else None
-    health = [WebConfigHealth(web, metrics.WEB_CONFIG_RELOAD_SUCCESSFUL)] if web is not None else []
+    web, health = _web(options.web_config_file)
     rendered = Rendered(
         page(fleet, *health),
         fleet.changed,
@@ -151,6 +152,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _web(file: Path | None) -> "tuple[WebConfigKeeper | None, list[WebConfigHealth]]":
+    """Return what keeps this file, and what tells how it is; without one, nothing that reads files is loaded."""
+    if file is None:
+        return None, []
+    from inferwatch.web_config.health import WebConfigHealth
+    from inferwatch.web_config.keeper import WebConfigKeeper
+
+    keeper = WebConfigKeeper(file)
+    return keeper, [WebConfigHealth(keeper, metrics.WEB_CONFIG_RELOAD_SUCCESSFUL)]
+
+
 def _settings(options: argparse.Namespace) -> Settings:
     sources = Sources(options.window, options.proc)
     collectors: dict[str, Collect] = {
@@ -170,6 +182,9 @@ def _driver(options: argparse.Namespace) -> Driver:
         if options.control is not None:
             log.warning("--simulate.control has no effect without --simulate")
         return NvmlDriver()
+    from exporters.gpu.control import ControlFile
+    from exporters.gpu.simulated import SimulatedDriver
+
     log.warning("every GPU of this exporter is simulated: %d of them, and no hardware is read", options.simulate)
     return SimulatedDriver(options.simulate, ControlFile(options.control))
 

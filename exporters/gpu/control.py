@@ -18,7 +18,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from exporters.gpu import reasons
-from inferwatch.config.quantities import parse_duration
+from inferwatch.durations import parse_duration
 
 log = logging.getLogger(__name__)
 

@@ -28,11 +28,13 @@ from exporters.probe.prober import Prober
 from exporters.probe.reload import ConfigKeeper
 from exporters.probe.rendered import RenderedMetrics
 from exporters.probe.schedule import Schedule
+from exporters.probe.state import own_seed
 from exporters.probe.versions import ServerVersions
 from inferwatch import __version__
 from inferwatch.config import Config
 from inferwatch.exposition import ExpositionServer, Request, Response, Route
-from inferwatch.web_config import WebConfigHealth, WebConfigKeeper
+from inferwatch.web_config.health import WebConfigHealth
+from inferwatch.web_config.keeper import WebConfigKeeper
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +76,7 @@ class ProbeExporter:
         self._versions = ServerVersions(self._kinds.of, self._prober.succeeded_at, self._saw_version)
         self._schedule: Schedule | None = None
         self._max_concurrent = 0
+        self._seed = own_seed(state_folder)
         self._watched_at = time.monotonic()
         self.keeper = ConfigKeeper(config_file, state_folder, self._apply)
         self._any_target = AnyTarget(any_target_tokens, state_folder) if any_target_tokens else None
@@ -100,7 +103,7 @@ class ProbeExporter:
         """Read the configuration, and begin to probe and to answer."""
         self.keeper.start()
         self._max_concurrent = (self.keeper.config or Config()).prober.max_concurrent
-        schedule = Schedule(self._max_concurrent, self._prober.run, self._prober.skip)
+        schedule = Schedule(self._max_concurrent, self._prober.run, self._prober.skip, self._seed)
         schedule.apply(self._prober.intervals(), set(self._prober.intervals()))
         self._schedule = schedule
         schedule.every(WATCH_SECONDS, self._watch)

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from inferwatch.config.quantities import between
+from inferwatch.durations import between, parse_duration
 
 _NAME = re.compile(r"[a-z0-9-]{1,63}")
 _TOOL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -172,6 +172,7 @@ SecretVariable = Annotated[str, AfterValidator(_secret_variable)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 Address = Annotated[str, AfterValidator(_address)]
 # Below a second a probe is a load test. Above a day the rules, which look back hours, would see no probes.
+Seconds = Annotated[float, BeforeValidator(parse_duration)]
 Interval = Annotated[float, BeforeValidator(between("1s", "1d"))]
 # A longer one would let a hanging server hold one of the prober's workers for good.
 Timeout = Annotated[float, BeforeValidator(between("1ms", "1h"))]

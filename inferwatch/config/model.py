@@ -20,13 +20,14 @@ from inferwatch.config.fields import (
     Money,
     Name,
     ProxyUrl,
+    Seconds,
     SecretFile,
     SecretVariable,
     Text,
     Timeout,
 )
-from inferwatch.config.quantities import Seconds, format_duration
 from inferwatch.config.scenario import Scenario as Scenario
+from inferwatch.durations import format_duration
 from inferwatch.engines import engine_names
 from inferwatch.strict_yaml import Finding, FindingsError, Strict
 

@@ -1,7 +1,4 @@
-"""TLS and basic auth of a service, in the file format of Prometheus's own exporters (`--web.config.file`)."""
+"""TLS and basic auth of a service, in the file format of Prometheus's own exporters (`--web.config.file`).
 
-from inferwatch.web_config.access import Access
-from inferwatch.web_config.health import WebConfigHealth
-from inferwatch.web_config.keeper import WebConfigKeeper
-
-__all__ = ["Access", "WebConfigHealth", "WebConfigKeeper"]
+A server needs `access` alone, which loads little; `keeper`, which reads the file, is for who has one.
+"""

@@ -6,9 +6,9 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from inferwatch.web_config.access import Access
-from inferwatch.web_config.tls import subject_alternative_names
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def _shaken(encrypted: ssl.SSLSocket, peer: str, access: Access) -> bool:
     except ssl.SSLError as error:
         _tell(peer, (error.reason or "protocol error").replace("_", " ").lower())
         return False
-    if access.client_names and not access.client_names & subject_alternative_names(encrypted.getpeercert()):
+    if access.client_names and not access.client_names & _subject_alternative_names(encrypted.getpeercert()):
         _tell(peer, "no name in the client's certificate is in client_allowed_sans")
         return False
     return True
@@ -68,3 +68,9 @@ def _say_goodbye(encrypted: ssl.SSLSocket) -> None:
     encrypted.settimeout(0)
     with contextlib.suppress(OSError, ValueError):
         encrypted.unwrap()
+
+
+def _subject_alternative_names(certificate: dict[str, Any] | None) -> set[str]:
+    """Return the names in a client's certificate as `SSLSocket.getpeercert` tells them: DNS, e-mail, IP, URI."""
+    names = certificate.get("subjectAltName", ()) if certificate else ()
+    return {value for kind, value in names if kind in ("DNS", "email", "IP Address", "URI")}

@@ -5,7 +5,8 @@ import threading
 from pathlib import Path
 
 from inferwatch.errors import ConfigError
-from inferwatch.web_config.access import Access, open_access, watched_files
+from inferwatch.web_config.access import Access
+from inferwatch.web_config.opening import open_access, watched_files
 
 log = logging.getLogger(__name__)
 

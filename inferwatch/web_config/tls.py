@@ -2,7 +2,6 @@
 
 import ssl
 from pathlib import Path
-from typing import Any
 
 from inferwatch import pem
 from inferwatch.strict_yaml import Finding, FindingsError
@@ -47,12 +46,6 @@ def files_of(config: TlsServerConfig, folder: Path) -> list[Path]:
     """Return the files whose change means a new context."""
     names = (config.cert_file, config.key_file, config.client_ca_file)
     return [folder / name for name in names if name is not None]
-
-
-def subject_alternative_names(certificate: dict[str, Any] | None) -> set[str]:
-    """Return the names in a client's certificate as `SSLSocket.getpeercert` tells them: DNS, e-mail, IP, URI."""
-    names = certificate.get("subjectAltName", ()) if certificate else ()
-    return {value for kind, value in names if kind in ("DNS", "email", "IP Address", "URI")}
 
 
 def _check_files(config: TlsServerConfig, folder: Path) -> None:

@@ -4,7 +4,7 @@ import math
 
 from exporters.probe.spending import most_tokens, per_day
 from inferwatch.config import Config, Scenario, Target
-from inferwatch.config.quantities import format_duration
+from inferwatch.durations import format_duration
 from stack.check.findings import Finding, ok, warn
 
 DAY = 86_400.0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from inferwatch.config import Config, parse_config
-from inferwatch.config.quantities import format_duration
+from inferwatch.durations import format_duration
 from inferwatch.errors import ConfigError
 
 NAME = "inferwatch.yml"

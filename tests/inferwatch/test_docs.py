@@ -14,7 +14,7 @@ from alerting.catalogue import catalogue
 from exporters.probe import metrics as probe_metrics
 from inferwatch.config import Config, parse_config
 from inferwatch.config.model import INHERITED
-from inferwatch.config.quantities import parse_duration
+from inferwatch.durations import parse_duration
 from stack.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,8 +9,9 @@ from certificates import Authority
 from web_config_files import PASSWORD, TLS, USER, basic, hashed
 
 from inferwatch.errors import ConfigError
-from inferwatch.web_config.access import Access, open_access
+from inferwatch.web_config.access import Access
 from inferwatch.web_config.model import CIPHERS
+from inferwatch.web_config.opening import open_access
 from inferwatch.web_config.passwords import Passwords
 
 HASH = hashed()

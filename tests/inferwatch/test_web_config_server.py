@@ -19,7 +19,9 @@ from web_config_files import TLS, USER, basic, get, hashed
 from inferwatch.exposition import ExpositionServer, Request, Response, Route
 from inferwatch.http_server import split_address
 from inferwatch.metric import Metric
-from inferwatch.web_config import WebConfigHealth, WebConfigKeeper, handshake
+from inferwatch.web_config import handshake
+from inferwatch.web_config.health import WebConfigHealth
+from inferwatch.web_config.keeper import WebConfigKeeper
 
 pytestmark = pytest.mark.tool("openssl")
 

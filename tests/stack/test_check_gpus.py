@@ -122,7 +122,7 @@ def test_an_exporter_behind_a_password() -> None:
 @pytest.mark.tool("openssl")
 def test_an_exporter_behind_tls(tool: Callable[[str], Path], tmp_path: Path) -> None:
     from inferwatch.exposition import ExpositionServer
-    from inferwatch.web_config import WebConfigKeeper
+    from inferwatch.web_config.keeper import WebConfigKeeper
 
     certificate, key = make_certificate(tool("openssl"), tmp_path, days=2)
     (tmp_path / "web.yml").write_text(f"tls_server_config: {{cert_file: {certificate.name}, key_file: {key.name}}}\n")

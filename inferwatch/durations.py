@@ -3,9 +3,6 @@
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Annotated
-
-from pydantic import BeforeValidator
 
 # Decimal, so that 2m34s3ms and 154003ms are the same number.
 _UNITS = {"d": Decimal(86400), "h": Decimal(3600), "m": Decimal(60), "s": Decimal(1), "ms": Decimal("0.001")}
@@ -61,6 +58,3 @@ def between(shortest: str, longest: str) -> Callable[[object], float]:
         return seconds
 
     return parse
-
-
-Seconds = Annotated[float, BeforeValidator(parse_duration)]

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inferwatch.config.quantities import between, format_duration, parse_duration
+from inferwatch.durations import between, format_duration, parse_duration
 
 
 @pytest.mark.parametrize(
