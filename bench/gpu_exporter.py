@@ -5,30 +5,31 @@ of their own, in turn. The fake library answers at once, so what is measured is 
 a slow driver does is measured at the end, with one GPU whose calls hang.
 """
 
-import os
 import re
-import socket
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-import venv
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 import psutil
 
-from bench.processes import exporter, running
+from bench.gpu_contenders import (
+    AS_PROMETHEUS,
+    GPUS,
+    PLAIN,
+    Contender,
+    Library,
+    floor,
+    install_nvitop,
+    scrape,
+    series,
+)
 from bench.report import Ratio, judge, machine, quantile, show_table
 from exporters.gpu import metrics
 
-NVITOP = "nvitop-exporter==1.7.2"
-FAKE = Path(__file__).parents[1] / "tests" / "fakenvml"
-GPUS = 8
 SCRAPES = 200
 SETTLE_SECONDS = 5.0
 COLLECTING_SECONDS = 20.0
@@ -37,22 +38,8 @@ SCRAPE_EVERY_SECONDS = 15.0
 SETTLING_SCRAPES = 3
 WEDGED_SECONDS = 30.0
 SCRAPE_PAUSE_SECONDS = 0.1
-PATIENCE = 120.0
 # Both collect as often for the cost of a collection; for the cost of a working day ours keeps its default.
 COLLECT_EVERY_SECONDS = 1
-PLAIN: Mapping[str, str] = {}
-AS_PROMETHEUS: Mapping[str, str] = {
-    "Accept": "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5",
-    "Accept-Encoding": "gzip",
-}
-ONE_CALL = """
-import pynvml, time
-pynvml.nvmlInit()
-gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
-began = time.process_time()
-for _ in range(20000): pynvml.nvmlDeviceGetPowerUsage(gpu)
-print((time.process_time() - began) / 20000)
-"""
 
 
 @dataclass(frozen=True)
@@ -69,103 +56,10 @@ class Cost:
     series: int
 
 
-class Library:
-    """The fake library, and what its GPUs are told."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.control = folder / "control"
-        self.calls = folder / "calls"
-        library = folder / "libnvidia-ml.so.1"
-        flags = ["-shared", "-fPIC", "-O2", "-fvisibility=hidden", f"-Wl,-soname,{library.name}"]
-        subprocess.run(["gcc", *flags, "-o", library, *sorted(FAKE.glob("*.c")), "-lpthread"], check=True)
-        self.tell("")
-
-    def tell(self, more: str) -> None:
-        """Give all GPUs the figures of an H200, and these lines."""
-        new = self.control.with_suffix(".new")
-        new.write_text(f"{(FAKE / 'profiles' / 'h200.control').read_text()}\ngpus {GPUS}\n{more}\n")
-        new.replace(self.control)
-
-    def environment(self, *, fixed: bool = True, counted: bool = False) -> dict[str, str]:
-        """Return what makes a process load it."""
-        found = {"LD_LIBRARY_PATH": str(self.folder), "FAKENVML_CONTROL": str(self.control)}
-        if fixed:
-            found["FAKENVML_FIXED"] = "1"
-        if counted:
-            found["FAKENVML_CALLS"] = str(self.calls)
-        return found
-
-
-@dataclass(frozen=True)
-class Contender:
-    """One exporter: how it is started, and by which series one sees that it works."""
-
-    name: str
-    ready: str
-    nvitop: Path | None = None
-
-    @contextmanager
-    def run(self, folder: Path, environment: Mapping[str, str], *flags: str) -> Iterator[tuple[psutil.Process, str]]:
-        """Run it and yield its process and base URL once it shows all GPUs."""
-        with ExitStack() as stack:
-            if self.nvitop is None:
-                pid, url = stack.enter_context(
-                    exporter("exporters.gpu", folder / "log", *flags, environment=environment)
-                )
-            else:
-                pid, url = stack.enter_context(_nvitop(self.nvitop, folder / "log", environment, *flags))
-            _until(lambda: _series(scrape(url, PLAIN)).count(self.ready) >= GPUS, f"{self.name} shows {GPUS} GPUs")
-            yield psutil.Process(pid), url
-
-
-@contextmanager
-def _nvitop(program: Path, log: Path, environment: Mapping[str, str], *flags: str) -> Iterator[tuple[int, str]]:
-    # It takes no port by itself.
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with log.open("wb") as writing:
-        command = [str(program), f"--port={port}", *flags]
-        with running(command, env={**os.environ, **environment}, stdout=writing, stderr=writing) as process:
-            url = f"http://127.0.0.1:{port}"
-            _until(lambda: _answers(url), f"nvitop-exporter listens; it said {log.read_text()}")
-            yield process.pid, url
-
-
-def _answers(url: str) -> bool:
-    try:
-        scrape(url, PLAIN)
-    except OSError:
-        return False
-    return True
-
-
-def _until(condition: Callable[[], bool], what: str) -> None:
-    give_up = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > give_up:
-            raise RuntimeError(f"not within {PATIENCE:g} s: {what}")
-        time.sleep(0.2)
-
-
-def scrape(url: str, headers: Mapping[str, str]) -> bytes:
-    """Return the body of a scrape as it is sent."""
-    with urllib.request.urlopen(urllib.request.Request(f"{url}/metrics", headers=dict(headers))) as answer:
-        body: bytes = answer.read()
-    return body
-
-
-def _series(body: bytes) -> list[str]:
-    """Return the name of each sample of a plain body."""
-    lines = body.decode().splitlines()
-    return [re.split(r"[{ ]", line, maxsplit=1)[0] for line in lines if line and not line.startswith("#")]
-
-
 def used(process: psutil.Process) -> float:
-    """Return the processor time that a process has used, in ms."""
-    times = process.cpu_times()
-    return 1000 * float(times.user + times.system)
+    """Return the processor time that a process has used, its ended threads included, in ms."""
+    # The clock of its processor time, as clock_getcpuclockid names it; /proc tells only hundredths of a second.
+    return 1000 * time.clock_gettime(~process.pid << 3 | 2)
 
 
 def at_rest(process: psutil.Process, seconds: float) -> float:
@@ -207,7 +101,7 @@ def measure(contender: Contender, library: Library, *flags: str) -> Cost:
         rest = at_rest(process, COLLECTING_SECONDS)
         plain, cpu_plain = scrapes(process, url, PLAIN, rest)
         compressed, cpu_compressed = scrapes(process, url, AS_PROMETHEUS, rest)
-        own = [name for name in _series(scrape(url, PLAIN)) if name.startswith("gpu_")]
+        own = [name for name in series(scrape(url, PLAIN)) if name.startswith("gpu_")]
         rss = process.memory_info().rss
     calls = calls_per_cycle(contender, library, *flags)
     return Cost(plain, compressed, cpu_plain, cpu_compressed, rest * COLLECT_EVERY_SECONDS, calls, rss, len(own))
@@ -254,13 +148,6 @@ def _watch_others(url: str, seconds: float) -> tuple[float, float]:
     return median(wall), oldest
 
 
-def install_nvitop(folder: Path) -> Path:
-    """Install nvitop-exporter into an environment of its own and return its program."""
-    venv.create(folder, with_pip=True)
-    subprocess.run([folder / "bin" / "pip", "--disable-pip-version-check", "install", "--quiet", NVITOP], check=True)
-    return folder / "bin" / "nvitop-exporter"
-
-
 def row(name: str, cost: Cost) -> list[str]:
     """Return a line of the table."""
     times = [*(f(cost.plain) for f in (median, lambda wall: quantile(wall, 0.99)))]
@@ -285,10 +172,7 @@ def main() -> int:
         }
         shares = {contender.name: working(contender, library) for contender in (theirs, ours)}
         before, meanwhile, oldest = wedged(ours, library)
-        one_call = subprocess.run(
-            [sys.executable, "-c", ONE_CALL], env=library.environment(), capture_output=True, text=True, check=True
-        )
-    floor = 1000 * float(one_call.stdout)
+        one_call = floor(library)
     show_table(
         "Times in ms: a scrape until it is whole, processor time of a scrape and of a collection of all GPUs (ours "
         "renders with it, in both forms). gz: OpenMetrics, compressed, as Prometheus asks.",
@@ -296,7 +180,7 @@ def main() -> int:
         [row(name, cost) for name, cost in costs.items()],
     )
     for name, cost in costs.items():
-        least = cost.calls * floor
+        least = cost.calls * one_call
         print(
             f"  {name}: the raw calls of a collection take {least:.2f} ms, the collection {cost.cpu_collection:.2f} ms"
         )
