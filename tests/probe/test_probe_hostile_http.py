@@ -154,6 +154,19 @@ def test_a_redirect_is_shown_and_not_followed(status: int, location: str, shown:
     assert "final address in url:" in result.detail
 
 
+@pytest.mark.parametrize("name", [*BROKEN, "503 with a time", "429 with a time", "401 that asks for a login"])
+def test_nothing_is_sent_twice(name: str, hostile: HostileServer) -> None:
+    """A retry would be a second bill, and hide what the first request met."""
+    more = {
+        "503 with a time": head("HTTP/1.1 503 Busy", "Retry-After: 0", "Content-Length: 0"),
+        "429 with a time": head("HTTP/1.1 429 Slow down", "Retry-After: 0", "Content-Length: 0"),
+        "401 that asks for a login": head("HTTP/1.1 401 No", "WWW-Authenticate: Digest qop=auth", "Content-Length: 0"),
+    }
+    before = len(hostile.requests)
+    answered(hostile, more[name] if name in more else BROKEN[name][0])
+    assert len(hostile.requests) == before + 1
+
+
 # Servers that answer before they have read everything
 
 
