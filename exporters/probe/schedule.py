@@ -32,12 +32,17 @@ class PhaseTrigger(BaseTrigger):  # type: ignore[misc]
     """Fires once in every interval since the epoch, at the key's own phase plus a jitter that is its own each time.
 
     APScheduler's interval trigger counts from the last run, so that its jitter adds up and a restart moves the phase.
+
+    Args:
+        key: Names of target and scenario.
+        interval: Seconds.
+        prober: Another prober of the same key has another phase and jitter.
     """
 
-    def __init__(self, key: Key, interval: float) -> None:
-        self._key = key
+    def __init__(self, key: Key, interval: float, prober: str = "") -> None:
+        self._own = (prober, *key)
         self.interval = interval
-        self._phase = fraction(*key) * interval
+        self._phase = fraction(*self._own) * interval
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
         """Return the first time after the previous one (or after now), at least half an interval from it."""
@@ -49,7 +54,7 @@ class PhaseTrigger(BaseTrigger):  # type: ignore[misc]
         return datetime.fromtimestamp(self._at(slot), UTC)
 
     def _at(self, slot: int) -> float:
-        return self._phase + self.interval * (slot + JITTER * fraction(*self._key, slot))
+        return self._phase + self.interval * (slot + JITTER * fraction(*self._own, slot))
 
 
 class Schedule:
@@ -59,12 +64,16 @@ class Schedule:
         max_concurrent: How many probes may run at the same time.
         run: Runs one probe; must not raise.
         skip: Is told a key and one of metrics.SKIP_REASONS.
+        prober: What tells this prober from others of the same targets, so that they do not probe in step.
     """
 
-    def __init__(self, max_concurrent: int, run: Callable[[Key], None], skip: Callable[[Key, str], None]) -> None:
+    def __init__(
+        self, max_concurrent: int, run: Callable[[Key], None], skip: Callable[[Key, str], None], prober: str = ""
+    ) -> None:
         self._max_concurrent = max_concurrent
         self._run = run
         self._skip = skip
+        self._prober = prober
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
             daemon=True,
@@ -102,12 +111,14 @@ class Schedule:
         within = FIRST_WITHIN_SECONDS + len(fresh) / self._max_concurrent
         for job_id, key in wanted.items():
             if key in fresh:
-                self._add(job_id, key, intervals[key], fraction("first", *key) * min(within, intervals[key]))
+                self._add(
+                    job_id, key, intervals[key], fraction("first", self._prober, *key) * min(within, intervals[key])
+                )
             elif job_id not in jobs or jobs[job_id].trigger.interval != intervals[key]:
                 self._add(job_id, key, intervals[key], None)
 
     def _add(self, job_id: str, key: Key, interval: float, first_after: float | None) -> None:
-        trigger = PhaseTrigger(key, interval)
+        trigger = PhaseTrigger(key, interval, self._prober)
         now = datetime.now(UTC)
         first = trigger.get_next_fire_time(None, now) if first_after is None else now + timedelta(seconds=first_after)
         self._scheduler.add_job(

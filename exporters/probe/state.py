@@ -4,6 +4,8 @@ import contextlib
 import json
 import logging
 import os
+import platform
+import secrets
 import tempfile
 import threading
 from collections.abc import Callable
@@ -81,3 +83,19 @@ class StateFile:
                 log.info("%s is kept in %s again", self._what, self._path)
             self._failing = False
             return True
+
+
+def own_seed(folder: Path | None) -> str:
+    """Return what tells this prober from others: drawn once and kept in the state folder, else the machine's name."""
+    file = StateFile(folder, "prober-seed.json", "what tells this prober from others")
+    kept = file.load(_seed, "is drawn again")
+    if kept is not None or folder is None:
+        return kept or platform.node()
+    drawn = secrets.token_hex(8)
+    return drawn if file.save(lambda: drawn) else platform.node()
+
+
+def _seed(kept: Any) -> str:
+    if not isinstance(kept, str) or not kept:
+        raise TypeError
+    return kept

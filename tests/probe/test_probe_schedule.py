@@ -47,6 +47,20 @@ def test_targets_are_spread_over_the_interval() -> None:
     assert all(60 <= quarters[quarter] <= 140 for quarter in range(4))
 
 
+def test_two_probers_of_the_same_targets_do_not_probe_in_step() -> None:
+    """Of 60 s; with equal phases every difference would be 0."""
+    apart = []
+    for index in range(100):
+        key = (f"target-{index}", "short")
+        first, second = (PhaseTrigger(key, 60, prober).get_next_fire_time(None, START) for prober in ("one", "two"))
+        apart.append(abs((first - second).total_seconds()))
+    assert sum(seconds > 3 for seconds in apart) > 60
+    # And each of them stays where it was.
+    assert PhaseTrigger(KEY, 60, "one").get_next_fire_time(None, START) == PhaseTrigger(
+        KEY, 60, "one"
+    ).get_next_fire_time(None, START)
+
+
 def test_the_jitter_is_not_the_same_each_time() -> None:
     times = fire_times(KEY, 60, 10)
     assert len({(later - earlier) for earlier, later in itertools.pairwise(times)}) > 5
