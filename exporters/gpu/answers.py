@@ -102,6 +102,14 @@ class Fabric:
 
 
 @dataclass(frozen=True)
+class C2cLinks:
+    """How many links there are to the CPU of the module, and how many of them are active."""
+
+    links: int
+    active: int
+
+
+@dataclass(frozen=True)
 class Link:
     """One NVLink; the speed is in megabytes a second, and None where the driver does not say."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from exporters.gpu.answers import (
+    C2cLinks,
     Fabric,
     GpuEvent,
     Link,
@@ -118,6 +119,10 @@ class Device(Protocol):
     def fabric(self) -> Fabric:
         """Return how it stands in the fabric of its NVSwitches."""
         raise _unsupported("fabric")
+
+    def c2c(self) -> C2cLinks:
+        """Return its links to the CPU of its module; a GPU without any is not supported."""
+        raise _unsupported("C2C")
 
     def links(self) -> list[Link]:
         """Return each NVLink; a GPU without any is not supported."""

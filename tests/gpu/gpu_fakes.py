@@ -7,6 +7,7 @@ from typing import Any
 
 from exporters.gpu import metrics
 from exporters.gpu.answers import (
+    C2cLinks,
     Fabric,
     GpuEvent,
     Link,
@@ -131,6 +132,9 @@ class FakeDevice(Device):
 
     def fabric(self) -> Fabric:
         return self._answer("fabric")
+
+    def c2c(self) -> C2cLinks:
+        return self._answer("c2c")
 
     def links(self) -> list[Link]:
         return self._answer("links")

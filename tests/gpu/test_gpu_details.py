@@ -6,7 +6,7 @@ import pytest
 from gpu_fakes import FakeDevice, capabilities, collect, collect_with, values
 
 from exporters.gpu import metrics
-from exporters.gpu.answers import Fabric, Link, Platform, ProcessUse, RowBanks, SramErrors
+from exporters.gpu.answers import C2cLinks, Fabric, Link, Platform, ProcessUse, RowBanks, SramErrors
 from exporters.gpu.collectors import pcie
 from exporters.gpu.tally import Tally
 from inferwatch.metric import Metric
@@ -51,6 +51,7 @@ from inferwatch.metric import Metric
         ("repair", {"tpc_repair_pending": 1}, (metrics.REPAIR_PENDING, "tpc"), 1),
         ("repair", {"unrepairable_memory": 1}, metrics.UNREPAIRABLE_MEMORY, 1),
         ("inforom", {"inforom_valid": False}, metrics.INFOROM_VALID, 0),
+        ("c2c", {"c2c": C2cLinks(10, 9)}, metrics.C2C_LINKS_ACTIVE, 9),
         ("fabric", {"fabric": Fabric(3, 0, {})}, metrics.FABRIC_STATE, 3),
         ("fabric", {"fabric": Fabric(3, 999, {})}, metrics.FABRIC_STATUS, 999),
         ("fabric", {"fabric": Fabric(3, 0, {"route_unhealthy": True})}, (metrics.FABRIC_PROBLEM, "route_unhealthy"), 1),
@@ -145,7 +146,7 @@ def device_with(index: int, **answers: object) -> FakeDevice:
 
 
 def test_what_a_gpu_cannot_tell_is_said() -> None:
-    names = ("platform", "ecc_sram", "repair", "inforom", "process_utilization", "fabric", "retired_pages")
+    names = ("platform", "ecc_sram", "repair", "inforom", "process_utilization", "fabric", "retired_pages", "c2c")
     found = capabilities(collect(FakeDevice(), *names, "nvlink_links"))
     assert found == dict.fromkeys((*names, "nvlink"), 0)
 

@@ -156,3 +156,15 @@ def test_more_processes_than_there_was_room_for(exporter: Start, nvml: FakeNvml,
     scrape = exporter(QUICK, f"--path.procfs={tmp_path}", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
     assert scrape.value(metrics.PROCESSES, 0, type="compute") == many
     assert scrape.value(metrics.COLLECTOR_SUCCESS, collector="process") == 1
+
+
+@pytest.mark.parametrize(("driver", "links", "active"), [("580.126.09", 3, 2), ("515.105.01", None, None)])
+def test_links_to_the_cpu_of_the_module(
+    driver: str, links: float | None, active: float | None, exporter: Start, nvml: FakeNvml
+) -> None:
+    # The first link has scope 0; one of the three is not active.
+    nvml.tell(gpus=1, driver=driver, field32__170=3, field32__171=1, field32__171__1=0, field32__171__2=1)
+    scrape = exporter(QUICK, "--collector.c2c", nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    assert scrape.value(metrics.C2C_LINKS, 0) == links
+    assert scrape.value(metrics.C2C_LINKS_ACTIVE, 0) == active
+    assert scrape.value(metrics.CAPABILITY, 0, feature="c2c") == float(links is not None)

@@ -131,6 +131,8 @@ def test_every_metric_of_a_gpu_is_in_some_golden_file() -> None:
         metrics.UNIFIED_TOTAL,
         metrics.UNIFIED_AVAILABLE,
         metrics.MODULE_POWER,
+        metrics.C2C_LINKS,
+        metrics.C2C_LINKS_ACTIVE,
         metrics.PLATFORM_INFO,
         metrics.RETIRED_PAGES,
         metrics.RETIRED_PAGES_PENDING,

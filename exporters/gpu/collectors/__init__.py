@@ -9,6 +9,7 @@ from exporters.gpu.collection import Collect
 from exporters.gpu.collectors import (
     activity,
     bar1,
+    c2c,
     clock_event_counters,
     clock_event_details,
     clock_events,
@@ -110,6 +111,7 @@ COLLECTORS: Mapping[str, Collector] = {
         _plain(activity.collect_details), "occupancy and each kind of arithmetic, by GPM", on=False
     ),
     "bar1": Collector(_plain(bar1.collect), "the window through which the host reaches the memory", on=False),
+    "c2c": Collector(_plain(c2c.collect), "links to the CPU of the module, such as Grace", on=False),
     "clocks_all": Collector(
         _plain(clocks.collect_more), "clocks of graphics and video as well, and what the clocks could be", on=False
     ),

@@ -113,3 +113,16 @@ FABRIC_PROBLEM = gauge(
     source="GetGpuFabricInfoV",
     absent=f"{_NO_FABRIC}; problems that the driver does not tell of",
 )
+_NO_C2C = "GPUs without a CPU on their module, drivers before 520"
+C2C_LINKS = gauge(
+    "gpu_c2c_links",
+    "How many links there are between this GPU and the CPU of its module.",
+    source="field 170",
+    absent=_NO_C2C,
+)
+C2C_LINKS_ACTIVE = gauge(
+    "gpu_c2c_links_active",
+    "How many links between this GPU and the CPU of its module are active.",
+    source="field 171 of each link",
+    absent=_NO_C2C,
+)

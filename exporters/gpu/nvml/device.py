@@ -7,6 +7,7 @@ from typing import Any
 import pynvml
 
 from exporters.gpu.answers import (
+    C2cLinks,
     Fabric,
     Link,
     Memory,
@@ -23,6 +24,7 @@ from exporters.gpu.answers import (
 )
 from exporters.gpu.driver import Device
 from exporters.gpu.nvml import (
+    c2c,
     fabric,
     facts,
     fans,
@@ -169,6 +171,10 @@ class NvmlDevice(Device):
     def fabric(self) -> Fabric:
         """Return how it stands in the fabric of its NVSwitches."""
         return fabric.read(self._ask)
+
+    def c2c(self) -> C2cLinks:
+        """Return its links to the CPU of its module."""
+        return c2c.links(self._ask, readings.branch(self.driver_version))
 
     def links(self) -> list[Link]:
         """Return each NVLink."""
