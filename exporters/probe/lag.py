@@ -7,8 +7,11 @@ this process and not the server.
 
 import threading
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Collection
+from itertools import islice, takewhile
+from operator import itemgetter
 
 from exporters.probe import metrics
 from exporters.probe.histogram import Histogram
@@ -77,8 +80,10 @@ class LagMonitor:
         due = self._due
         if due is not None:
             moments.append((due, self._clock()))
-        around = [woke - due for due, woke in moments if due - STEP_SECONDS <= at <= woke + STEP_SECONDS]
-        return max((late for late in around if late >= NOTABLE_SECONDS), default=0.0)
+        # They lie one behind the other, so those around the stamp are found without looking at all.
+        first = bisect_left(moments, at - STEP_SECONDS, key=itemgetter(1))
+        around = takewhile(lambda moment: moment[0] - STEP_SECONDS <= at, islice(moments, first, None))
+        return max((woke - due for due, woke in around if woke - due >= NOTABLE_SECONDS), default=0.0)
 
     def _run(self) -> None:
         while self._running:

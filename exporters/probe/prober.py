@@ -256,7 +256,7 @@ def _by_target(plans: Iterable[Plan]) -> dict[str, list[Plan]]:
 
 def _log(plan: Plan, result: ProbeResult) -> None:
     """Write a line when the outcome changes; the rest is in the metrics."""
-    last = plan.record.snapshot()[1].last
+    last = plan.record.last
     if last is not None and last.outcome == result.outcome:
         return
     if result.outcome != "success":

@@ -63,6 +63,12 @@ class Record:
             ended, skipped = sum(series.outcomes.values()), sum(series.skipped.values())
             return self._model_name, self._ladders, series.started, ended, skipped, tokens
 
+    @property
+    def last(self) -> ProbeResult | None:
+        """The last probe that ended; None before the first."""
+        with self._lock:
+            return self._series.last
+
     def name_model(self, model_name: str) -> None:
         """Say which model the series belong to.
 

@@ -51,6 +51,19 @@ def test_a_moment_is_found_again_by_its_time(clock: Clock) -> None:
     assert monitor.held_up(began - 0.05) == monitor.held_up(ended + 0.05) == 0.0
 
 
+def test_each_of_many_moments_is_found(clock: Clock) -> None:
+    monitor = LagMonitor(clock, clock.sleep)
+    moments = []
+    for late in (0.1, 0.2, 0.01, 0.3):
+        clock.late = late
+        monitor.beat()
+        moments.append((clock.now - late / 2, late))
+        clock.late = 0.0
+        for _ in range(10):
+            monitor.beat()
+    assert [monitor.held_up(at) for at, _ in moments] == [pytest.approx(late) for _, late in moments]
+
+
 def test_what_still_lasts_counts_too(clock: Clock) -> None:
     """The stamp is judged while the canary still sleeps."""
     monitor = LagMonitor(clock, lambda _: held.append(monitor.held_up(began + 0.1)))
