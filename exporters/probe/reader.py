@@ -1,4 +1,4 @@
-"""One request on a new connection, and its body read piece by piece, each piece stamped before anything else."""
+"""One request and its answer, whose body comes piece by piece, each with the time at which it had arrived."""
 
 import json
 import time
