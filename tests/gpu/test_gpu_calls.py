@@ -16,7 +16,7 @@ from exporters.gpu.errors import (
     TransientError,
     UnsupportedError,
 )
-from exporters.gpu.nvml import calls, fields, gpm, readings
+from exporters.gpu.nvml import calls, fields, gpm, processes, readings
 from exporters.gpu.nvml.calls import ASK_AGAIN_SECONDS, Caller, Number64
 from exporters.gpu.nvml.fields import Field
 
@@ -210,3 +210,13 @@ def test_such_a_number_that_is_no_longer_supported_is_not_asked_for_again(monkey
         with pytest.raises(UnsupportedError):
             library.number.read()
     assert library.through_pynvml == 1 + 2
+
+
+@pytest.mark.parametrize("code", [0, 6])
+def test_no_process_that_used_anything_is_an_empty_list(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*arguments: object) -> None:
+        # pynvml raises "success" as well when the driver says that there are none.
+        raise pynvml.NVMLError(code)
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetProcessUtilization", none)
+    assert processes.use(Caller(object()), 0) == []

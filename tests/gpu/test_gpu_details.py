@@ -1,5 +1,6 @@
 """The collectors of details that are off by default."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from gpu_fakes import FakeDevice, capabilities, collect, collect_with, values
 
 from exporters.gpu import metrics
 from exporters.gpu.answers import C2cLinks, Fabric, Link, Platform, ProcessUse, RowBanks, SramErrors
-from exporters.gpu.collectors import pcie
+from exporters.gpu.collectors import pcie, process_utilization
 from exporters.gpu.tally import Tally
 from inferwatch.metric import Metric
 
@@ -94,7 +95,6 @@ def test_a_value_is_in_base_units(collector: str, answers: dict[str, Any], metri
         ("repair", {"unrepairable_memory": 2}, metrics.UNREPAIRABLE_MEMORY),
         ("nvlink_links", {"links": [Link(True, 2**32 - 1, {})]}, metrics.NVLINK_SPEED),
         ("nvlink_links", {"links": [Link(True, 1, {"crc": 2**64 - 1})]}, metrics.NVLINK_LINK_ERRORS),
-        ("process_utilization", {"process_use": [ProcessUse(4711, 2**32 - 1, 5)]}, metrics.PROCESS_SM_UTILIZATION),
     ],
 )
 def test_a_value_that_cannot_be_is_rejected(collector: str, answers: dict[str, Any], metric: Metric) -> None:
@@ -152,14 +152,27 @@ def test_what_a_gpu_cannot_tell_is_said() -> None:
 
 
 def test_of_each_process_the_newest_sample_counts_and_none_counts_twice() -> None:
-    device = FakeDevice()
-    device.answers["process_use"] = [ProcessUse(1, 20, 300), ProcessUse(1, 90, 200), ProcessUse(2, 5, 100)]
-    first = values(collect(device, "process_utilization"))
-    assert first == {
+    collector, device = process_utilization.collector(Path("/nowhere")), FakeDevice()
+    device.answers["process_use"] = [ProcessUse(1, 50, 100)]
+    # What the driver remembers at the first look may be old.
+    assert values(collect_with(collector, device)) == {}
+    device.answers["process_use"] = [ProcessUse(1, 20, 300), ProcessUse(1, 90, 200), ProcessUse(2, 5, 150)]
+    assert values(collect_with(collector, device)) == {
         (metrics.PROCESS_SM_UTILIZATION, "1", "", ""): 0.2,
         (metrics.PROCESS_SM_UTILIZATION, "2", "", ""): 0.05,
     }
     # Nothing new was sampled: what a process used before is not what it uses now.
-    assert values(collect(device, "process_utilization")) == {}
+    assert values(collect_with(collector, device)) == {}
     device.answers["process_use"] = [ProcessUse(1, 20, 300), ProcessUse(2, 7, 400)]
-    assert values(collect(device, "process_utilization")) == {(metrics.PROCESS_SM_UTILIZATION, "2", "", ""): 0.07}
+    assert values(collect_with(collector, device)) == {(metrics.PROCESS_SM_UTILIZATION, "2", "", ""): 0.07}
+    device.answers["process_use"] = []
+    assert values(collect_with(collector, device)) == {}
+
+
+def test_a_use_that_cannot_be_is_rejected() -> None:
+    collector, device, tally = process_utilization.collector(Path("/nowhere")), FakeDevice(), Tally()
+    device.answers["process_use"] = []
+    collect_with(collector, device)
+    device.answers["process_use"] = [ProcessUse(4711, 2**32 - 1, 5)]
+    assert values(collect_with(collector, device, tally)) == {}
+    assert tally.rejected() == 1

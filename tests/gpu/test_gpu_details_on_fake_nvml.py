@@ -12,7 +12,7 @@ pytestmark = pytest.mark.tool("gcc")
 
 Start = Callable[..., Exporter]
 QUICK = "--gpu.interval=200ms"
-CORRUPTED, VGPU = 14, 2
+CORRUPTED, UNKNOWN, VGPU = 14, 999, 2
 
 
 @pytest.mark.parametrize(("version", "serial"), [(2, "1821325191344"), (1, "")])
@@ -61,14 +61,14 @@ def test_a_vgpu_is_not_asked_for_its_spare_rows(exporter: Start, nvml: FakeNvml)
     assert nvml.calls("nvmlDeviceGetRowRemapperHistogram", 1) == 0
 
 
-@pytest.mark.parametrize(("code", "valid"), [(0, 1), (CORRUPTED, 0)])
-def test_the_inforom_is_read_once(code: int, valid: float, exporter: Start, nvml: FakeNvml) -> None:
+@pytest.mark.parametrize(("code", "valid"), [(0, 1), (CORRUPTED, 0), (UNKNOWN, None)])
+def test_the_inforom_is_read_once(code: int, valid: float | None, exporter: Start, nvml: FakeNvml) -> None:
     nvml.tell(gpus=1, inforom=code)
     running = exporter(QUICK, "--collector.inforom", nvml=nvml)
     scrape = running.wait_for(lambda s: s.value(metrics.UP, 0) == 1 and nvml.calls("nvmlDeviceGetPowerUsage", 0) > 3)
     assert scrape.value(metrics.INFOROM_VALID, 0) == valid
     assert nvml.calls("nvmlDeviceValidateInforom", 0) == 1
-    assert scrape.value(metrics.COLLECTOR_SUCCESS, collector="inforom") == 1
+    assert scrape.value(metrics.COLLECTOR_SUCCESS, collector="inforom") == (valid is not None)
 
 
 def test_the_link_that_fails_is_found(exporter: Start, nvml: FakeNvml) -> None:
@@ -81,11 +81,14 @@ def test_the_link_that_fails_is_found(exporter: Start, nvml: FakeNvml) -> None:
 
 
 def test_use_by_processes(exporter: Start, nvml: FakeNvml, tmp_path: Path) -> None:
-    nvml.tell(gpus=1, used__0="4711:93", used__1="4712:5")
-    # With an interval that long, the first collection is what is seen.
-    flags = ("--gpu.interval=1h", "--collector.process_utilization", f"--path.procfs={tmp_path}")
-    scrape = exporter(*flags, nvml=nvml).wait_for(lambda s: s.value(metrics.UP, 0) == 1)
-    assert scrape.value(metrics.PROCESS_SM_UTILIZATION, 0, pid="4711") == 0.93
+    first = {"used__0": "4711:40"}
+    nvml.tell(gpus=1, **first)
+    # What one collection found stands until the next.
+    running = exporter("--gpu.interval=5s", "--collector.process_utilization", f"--path.procfs={tmp_path}", nvml=nvml)
+    scrape = running.wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    assert scrape.value(metrics.PROCESS_SM_UTILIZATION, 0) is None
+    nvml.tell(gpus=1, **first, used__1="4711:93", used__2="4712:5")
+    scrape = running.wait_for(lambda s: s.value(metrics.PROCESS_SM_UTILIZATION, 0, pid="4711") == 0.93)
     assert scrape.value(metrics.PROCESS_SM_UTILIZATION, 0, pid="4712") == 0.05
 
 
@@ -93,7 +96,8 @@ def test_a_process_that_used_nothing_is_absent_and_no_error(exporter: Start, nvm
     nvml.tell(gpus=1, used__0="4711:93")
     running = exporter(QUICK, "--collector.process_utilization", f"--path.procfs={tmp_path}", nvml=nvml)
     running.wait_for(lambda _: nvml.calls("nvmlDeviceGetPowerUsage", 0) > 3)
-    scrape = running.wait_for(lambda s: s.value(metrics.PROCESS_SM_UTILIZATION, 0) is None)
+    scrape = running.wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    assert scrape.value(metrics.PROCESS_SM_UTILIZATION, 0) is None
     assert scrape.value(metrics.COLLECTOR_SUCCESS, collector="process_utilization") == 1
     assert scrape.value(metrics.CAPABILITY, 0, feature="process_utilization") == 1
 

@@ -20,12 +20,16 @@ def collector(proc: Path) -> Collect:
     newest: dict[str, int] = {}
 
     def collect(gpu: Collection) -> None:
+        seen = newest.get(gpu.device.uuid)
         # No later than now, for a clock that was set back.
-        since = min(newest.get(gpu.device.uuid, 0), int(time.time() * SECOND))
+        since = min(seen or 0, int(time.time() * SECOND))
         used = gpu.ask(partial(gpu.device.process_use, since), "process_utilization")
-        if not used:
+        if used is None:
             return
-        newest[gpu.device.uuid] = max(one.microseconds for one in used)
+        newest[gpu.device.uuid] = max((one.microseconds for one in used), default=since)
+        if seen is None:
+            # What the driver remembers at the first look may be old.
+            return
         last: dict[int, ProcessUse] = {}
         for one in sorted(used, key=lambda one: one.microseconds):
             if 0 < one.pid <= MOST_PIDS and one.microseconds > since:

@@ -86,7 +86,7 @@ def _others(handle: Any) -> int:
     """Return the bits of what the GPU can report besides XIDs; a bit that it has not would be refused with the rest."""
     try:
         supported = int(call("nvmlDeviceGetSupportedEventTypes", handle))
-    except UnsupportedError:
+    except (UnsupportedError, PermissionDeniedError, TransientError):
         return 0
     return sum(bit for bit in HAPPENINGS if supported & bit)
 

@@ -78,6 +78,8 @@ def _validate(caller: Caller) -> bool:
     except TransientError as failure:
         if failure.code == pynvml.NVML_ERROR_CORRUPTED_INFOROM:
             return False
+        # Nor is a look that failed repeated.
+        caller.refuse((_INFOROM,), failure.code)
         raise
     return True
 
