@@ -30,6 +30,7 @@ def question_of(scenario: Scenario, case: Case) -> Question:
         scenario.max_tokens,
         scenario.stream,
         tools=tuple(tool.declared for tool in scenario.tools or ()),
+        must_call=scenario.tool_choice == "required",
         json_form=scenario.response_format,
         json_schema=schema.document if schema is not None else None,
     )

@@ -91,6 +91,8 @@ def _apis(config: "Config") -> Iterator[Finding]:
                 continue
             if scenario.tools and target.api not in WITH_TOOLS:
                 yield where, f"{target.api} has no tools, which {name!r} needs; those that do: {', '.join(WITH_TOOLS)}"
+            if scenario.tool_choice == "required" and target.api == "ollama":
+                yield where, f"ollama has no tool_choice, which {name!r} needs; leave it out, or write another api:"
             if scenario.response_format and target.api not in WITH_FORMAT:
                 apis = ", ".join(WITH_FORMAT)
                 yield where, f"{target.api} has no response format, which {name!r} needs; those that do: {apis}"

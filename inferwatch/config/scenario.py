@@ -18,6 +18,7 @@ from inferwatch.strict_yaml import Finding, FindingsError, Path, Strict
 DEFAULT_MIN_OUTPUT_TOKENS = 2
 
 
+ToolChoice = Literal["auto", "required"]
 JsonForm = Literal["json_object", "json_schema"]
 
 
@@ -58,6 +59,7 @@ class Scenario(Strict):
     synthetic_words: int | None = Field(default=None, gt=0, le=1_000_000)
     cases: list[Case] | None = Field(default=None, min_length=1)
     tools: list[Tool] | None = Field(default=None, min_length=1)
+    tool_choice: ToolChoice = "auto"
     response_format: JsonForm | None = None
     cold: bool = False
     primed: bool = False
@@ -97,6 +99,8 @@ class Scenario(Strict):
     def _of_tools(self) -> Iterator[Finding]:
         """Yield what contradicts itself about tools."""
         names = [tool.name for tool in self.tools or ()]
+        if self.tool_choice == "required" and not names:
+            yield ("tool_choice",), "this needs tools: with what must be called"
         for place, name in enumerate(names):
             if name in names[:place]:
                 yield ("tools", place, "name"), f"tools[{names.index(name)}] is called {name!r} already"

@@ -55,6 +55,14 @@ def test_how_each_api_declares_a_tool() -> None:
     assert anthropic == {"name": "weather", "description": "Tells the weather.", "input_schema": PLACE}
 
 
+def test_how_each_api_is_asked_for_a_call() -> None:
+    forced = asking(tool_choice="required")
+    assert body("openai-chat", forced)["tool_choice"] == "required"
+    assert body("openai-responses", forced)["tool_choice"] == "required"
+    assert body("anthropic", forced)["tool_choice"] == {"type": "any"}
+    assert not [api for api in ("openai-chat", "anthropic", "ollama") if "tool_choice" in body(api, asking())]
+
+
 def test_a_tool_needs_only_a_name() -> None:
     (tool,) = body("openai-chat", asking(tools=[{"name": "weather"}]))["tools"]
     assert tool["function"] == {"name": "weather", "parameters": {"type": "object", "properties": {}}}
@@ -297,6 +305,8 @@ def test_a_call_ends_an_answer_only_where_there_are_tools(told: Callable[..., Pr
         ("tools: [{name: a}], checks: {tool_call: {name: b}}", "openai-chat", "there is no tool 'b'; write one of a"),
         ("checks: {tool_call: {name: b}}", "openai-chat", "there is no tool 'b'; this needs tools:"),
         ("response_format: json_schema", "openai-chat", "json_schema needs checks: with json_schema or"),
+        ("tool_choice: required", "openai-chat", "tool_choice: this needs tools: with what must be called"),
+        ("tools: [{name: a}], tool_choice: required", "ollama", "ollama has no tool_choice, which 'mine' needs"),
         ("response_format: yaml", "openai-chat", "write json_object or json_schema, not 'yaml'"),
     ],
 )

@@ -47,6 +47,7 @@ class Anthropic:
             "model": model,
             **({"system": system} if system else {}),
             **({"tools": [_tool(tool) for tool in question.tools]} if question.tools else {}),
+            **({"tool_choice": {"type": "any"}} if question.must_call else {}),
             "messages": [dict(message) for message in question.messages if message["role"] != "system"],
             "max_tokens": question.max_tokens,
             "temperature": 0,

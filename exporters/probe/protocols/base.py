@@ -31,6 +31,7 @@ class Question:
         max_tokens: The limit that the server is asked to keep.
         stream: Whether the answer is to come token by token.
         tools: What the model may call, each with `name`, `description` and `parameters`, a JSON Schema.
+        must_call: Whether the model has to call one of them.
         json_form: Whether the answer must be JSON: any object, or one of `json_schema`; None leaves it free.
         json_schema: The schema that the server is asked to keep to.
     """
@@ -39,6 +40,7 @@ class Question:
     max_tokens: int
     stream: bool = True
     tools: tuple[Mapping[str, object], ...] = ()
+    must_call: bool = False
     json_form: Literal["json_object", "json_schema"] | None = None
     json_schema: Mapping[str, object] | None = None
 

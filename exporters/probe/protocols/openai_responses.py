@@ -17,7 +17,7 @@ from exporters.probe.protocols.base import (
 from exporters.probe.protocols.calls import call_piece
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
 from exporters.probe.protocols.openai import MODELS_PATH, STREAM_TYPES, Tokens, timings
-from exporters.probe.protocols.shapes import named_schema
+from exporters.probe.protocols.shapes import choice, named_schema
 
 # Only deltas carry tokens: `response.created` and its like come at once, and each `.done` repeats what was streamed.
 _DELTAS: dict[str, Channel] = {
@@ -55,6 +55,7 @@ class OpenAiResponses:
             "temperature": 0,
             "store": False,
             **({"tools": [{"type": "function", **tool} for tool in question.tools]} if question.tools else {}),
+            **choice(question),
             **({"text": {"format": wanted}} if (wanted := named_schema(question)) else {}),
             "stream": question.stream,
         }

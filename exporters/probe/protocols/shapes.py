@@ -8,7 +8,12 @@ Json = dict[str, object]
 def functions(question: Question) -> Json:
     """Return `tools` as chat completions and Ollama want them; nothing without any."""
     tools = [{"type": "function", "function": dict(tool)} for tool in question.tools]
-    return {"tools": tools} if tools else {}
+    return {"tools": tools, **choice(question)} if tools else {}
+
+
+def choice(question: Question) -> Json:
+    """Return OpenAI's word for a call that must be; nothing where the model is free."""
+    return {"tool_choice": "required"} if question.must_call else {}
 
 
 def named_schema(question: Question) -> Json | None:
