@@ -149,19 +149,20 @@ class Receiver:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._lock = threading.Lock()
-        self._started = False
+        self._thread: threading.Thread | None = None
 
     def watch(self, sock: socket.socket, inbox: Inbox) -> None:
         """Call `inbox.receive` whenever something has come."""
         with self._lock:
-            if not self._started:
-                self._started = True
-                threading.Thread(target=self._run, name="probe-receiver", daemon=True).start()
+            # Should it ever die, later probes are not to blame their servers for it.
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="probe-receiver", daemon=True)
+                self._thread.start()
         self._selector.register(sock, selectors.EVENT_READ, inbox)
 
     def unwatch(self, sock: socket.socket) -> None:
         """Do so no more."""
-        with contextlib.suppress(KeyError):
+        with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(sock)
 
     def _run(self) -> None:
