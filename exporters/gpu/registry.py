@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -152,7 +153,9 @@ def _samples(report: GpuReport) -> Iterator[Point]:
             yield metrics.CLOCKS_EVENT_EPISODES, (*gpu, reason), episodes
 
 
+@cache
 def _nvidia_ml_py() -> str:
+    # Looking it up reads the folder of packages.
     try:
         return version("nvidia-ml-py")
     except PackageNotFoundError:
