@@ -34,7 +34,7 @@ class Identity:
 
 
 class Identities:
-    """Keeps the identity of each target by its name and the model that was asked for."""
+    """Keeps the identity of each target by its name and the model that is asked for, which is one at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,17 +43,20 @@ class Identities:
     def saw(self, target: str, model_name: str, model: str | None, fingerprint: str | None) -> list[str]:
         """Take over what an answer named, if anything; return the fields that changed."""
         with self._lock:
+            before = [key for key in self._identities if key[0] == target and key[1] != model_name]
+            for key in before:
+                del self._identities[key]
             identity = self._identities.setdefault((target, model_name), Identity())
             return identity.take({"model": model, "system_fingerprint": fingerprint})
 
     def saw_version(self, target: str, version: str) -> list[str]:
-        """Take over the version of a target's server, whatever its model; return the fields that changed."""
+        """Take over the version of a target's server; return the fields that changed."""
         with self._lock:
             of_target = [identity for (name, _), identity in self._identities.items() if name == target]
             return [field for identity in of_target for field in identity.take({"server_version": version})][:1]
 
     def forget_all_but(self, targets: Collection[str]) -> None:
-        """Drop the targets that are configured no more."""
+        """Drop the targets that are configured no more, or at another address."""
         with self._lock:
             self._identities = {key: found for key, found in self._identities.items() if key[0] in targets}
 

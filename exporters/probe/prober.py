@@ -68,19 +68,22 @@ class Prober:
             The keys that measure something new.
         """
         with self._lock:
+            before = {plan.target.name: plan.target for plan in self._plans.values()}
             plans, fresh = plans_of(config, self._plans, self.model_of)
             self._plans = plans
             self._plans_of = _by_target(plans.values())
             known = {(target.name, target.url) for target in config.targets if target.model is None}
             self._models = {key: model for key, model in self._models.items() if key in known}
             names = {target.name for target in config.targets}
-            self._succeeded = {name: at for name, at in self._succeeded.items() if name in names}
+            # What another server said of itself says nothing about this one.
+            same = {target.name for target in config.targets if _is_at(target, before.get(target.name))}
+            self._succeeded = {name: at for name, at in self._succeeded.items() if name in same}
         self.spending.apply(config)
         self.responses.apply(names)
         self.refusals.apply(config.targets)
-        self.identities.forget_all_but(names)
+        self.identities.forget_all_but(same)
         self.manners.forget_all_but(set(plans), fresh)
-        self.naps.forget_all_but(names)
+        self.naps.forget_all_but(same)
         self.history.forget_all_but(set(plans) - fresh)
         return fresh
 
@@ -252,6 +255,11 @@ def _by_target(plans: Iterable[Plan]) -> dict[str, list[Plan]]:
     for plan in plans:
         found.setdefault(plan.target.name, []).append(plan)
     return found
+
+
+def _is_at(target: Target, before: Target | None) -> bool:
+    """Say whether a target is the same server as before."""
+    return before is not None and (target.url, target.api) == (before.url, before.api)
 
 
 def _log(plan: Plan, result: ProbeResult) -> None:

@@ -81,7 +81,7 @@ class ServerVersions:
         self._saw = saw
         self._clock = clock
         self._lock = threading.Lock()
-        self._again_at: dict[str, float] = {}
+        self._again_at: dict[tuple[str, str], float] = {}  # by target's name and URL
         self._versions: dict[str, dict[str, str]] = {}  # by target and address
 
     def refresh(self, config: Config | None) -> None:
@@ -89,9 +89,11 @@ class ServerVersions:
         targets = {target.name: target for target in (config.targets if config else ())}
         now = self._clock()
         with self._lock:
-            self._again_at = {name: at for name, at in self._again_at.items() if name in targets}
+            places = {(target.name, target.url) for target in targets.values()}
+            self._again_at = {place: at for place, at in self._again_at.items() if place in places}
             self._versions = {name: known for name, known in self._versions.items() if name in targets}
-        due = [target for name, target in targets.items() if self._again_at.get(name, now) <= now and self._awake(name)]
+            due = [target for target in targets.values() if self._again_at.get((target.name, target.url), now) <= now]
+        due = [target for target in due if self._awake(target.name)]
         if due:
             with ThreadPoolExecutor(min(_AT_ONCE, len(due)), "versions") as pool:
                 list(pool.map(self._ask, due))
@@ -116,6 +118,6 @@ class ServerVersions:
             self._versions[target.name] = known
             # Without an engine there was nothing to ask; it may be recognised soon.
             if engines:
-                self._again_at[target.name] = self._clock() + RECHECK_SECONDS
+                self._again_at[target.name, target.url] = self._clock() + RECHECK_SECONDS
         if version := label(", ".join(sorted(set(known.values())))):
             self._saw(target.name, version)

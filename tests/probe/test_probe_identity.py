@@ -29,7 +29,7 @@ def test_changes_are_counted_by_field() -> None:
     assert identities.saw("chat", "m", None, None) == []
     assert identities.saw("chat", "m", "model-b", "fp1") == ["model"]
     assert identities.saw("chat", "m", "model-b", "fp2") == ["system_fingerprint"]
-    assert identities.saw("chat", "other", "model-c", "fp3") == []
+    assert identities.saw("elsewhere", "m", "model-c", "fp3") == []
     found = identities.all()["chat", "m"]
     assert found.names == {"model": "model-b", "system_fingerprint": "fp2", "server_version": ""}
     assert found.changes == {"model": 1, "system_fingerprint": 1, "server_version": 0}
@@ -55,19 +55,38 @@ def test_one_live_series_names_the_last_answer() -> None:
     assert 'llm_probe_model_identity_changes_total{field="model",model_name="m",target="chat"} 1.0' in shown
 
 
-def test_a_version_belongs_to_every_model_of_its_server() -> None:
+def test_a_version_belongs_to_the_model_of_its_server() -> None:
     identities = Identities()
-    for model_name in ("m", "n"):
-        identities.saw("chat", model_name, None, None)
+    identities.saw("chat", "m", None, None)
     assert identities.saw_version("chat", "0.11.0") == []
     assert identities.saw_version("chat", "0.12.0") == ["server_version"]
     assert identities.saw_version("other", "1") == []
     shown = page(identities)
-    for model_name in ("m", "n"):
-        labels = f'fingerprint="",model_name="{model_name}",response_model="",server_version="0.12.0",target="chat"'
-        assert f"llm_probe_response_model_info{{{labels}}} 1.0" in shown
-        changes = f'{{field="server_version",model_name="{model_name}",target="chat"}} 1.0'
-        assert f"llm_probe_model_identity_changes_total{changes}" in shown
+    labels = 'fingerprint="",model_name="m",response_model="",server_version="0.12.0",target="chat"'
+    assert f"llm_probe_response_model_info{{{labels}}} 1.0" in shown
+    changes = '{field="server_version",model_name="m",target="chat"} 1.0'
+    assert f"llm_probe_model_identity_changes_total{changes}" in shown
+
+
+def test_a_model_that_is_asked_for_no_more_is_shown_no_more() -> None:
+    identities = Identities()
+    identities.saw("chat", "old", "model-a", "fp")
+    identities.saw("other", "old", "model-a", "fp")
+    identities.saw("chat", "new", "model-b", None)
+    assert set(identities.all()) == {("chat", "new"), ("other", "old")}
+
+
+@pytest.mark.parametrize(
+    ("edited", "kept"),
+    [({}, True), ({"interval": "7s"}, True), ({"url": "http://b/v1"}, False), ({"api": "openai-completions"}, False)],
+)
+def test_another_server_is_not_shown_as_what_the_old_one_was(edited: dict[str, str], kept: bool) -> None:
+    prober = Prober()
+    target = {"name": "chat", "url": "http://a/v1", "model": "m"}
+    prober.apply(parse_config(json.dumps({"targets": [target]}), "f", {}))
+    prober.identities.saw("chat", "m", "model-a", "fp")
+    prober.apply(parse_config(json.dumps({"targets": [target | edited]}), "f", {}))
+    assert bool(prober.identities.all()) is kept
 
 
 @pytest.mark.parametrize(

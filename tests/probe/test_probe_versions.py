@@ -86,6 +86,16 @@ def test_it_is_asked_now_and_then_and_only_after_a_success(server: Server) -> No
     assert watched.refresh() == ["0.11.0", "0.12.0"]
 
 
+def test_another_address_is_asked_at_once(server: Server) -> None:
+    server.pages["/version"] = {"version": "0.11.0"}
+    watched = Watched(config(f"{server.url}/v1", "engine: vllm"))
+    watched.refresh()
+    with serving() as other:
+        other.pages["/version"] = {"version": "0.12.0"}
+        watched.config = config(f"{other.url}/v1", "engine: vllm")
+        assert watched.refresh(1) == ["0.11.0", "0.12.0"]
+
+
 def test_before_a_first_success_nothing_is_asked(server: Server) -> None:
     watched = Watched(config(f"{server.url}/v1", "engine: vllm"))
     watched.succeeded = None
