@@ -110,6 +110,14 @@ class C2cLinks:
 
 
 @dataclass(frozen=True)
+class ConfidentialComputing:
+    """Whether it is on, and the bytes of protected memory in use; None where it is off or not told."""
+
+    on: bool
+    protected_used: int | None
+
+
+@dataclass(frozen=True)
 class Link:
     """One NVLink; the speed is in megabytes a second, and None where the driver does not say."""
 

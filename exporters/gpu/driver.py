@@ -8,6 +8,7 @@ from typing import Protocol
 
 from exporters.gpu.answers import (
     C2cLinks,
+    ConfidentialComputing,
     Fabric,
     GpuEvent,
     Link,
@@ -123,6 +124,10 @@ class Device(Protocol):
     def c2c(self) -> C2cLinks:
         """Return its links to the CPU of its module; a GPU without any is not supported."""
         raise _unsupported("C2C")
+
+    def confidential_computing(self) -> ConfidentialComputing:
+        """Return whether its memory is closed to the host."""
+        raise _unsupported("confidential computing")
 
     def links(self) -> list[Link]:
         """Return each NVLink; a GPU without any is not supported."""

@@ -10,6 +10,7 @@
  *   sram 1 4 3 2 1 0                       threshold exceeded; aggregates of L2, SM, PCIe, MCU, other
  *   banks 2560 0 0 0 0                     banks by how many spare rows they have: max, high, partial, low, none
  *   repair 0 1                             repairs that wait: of a channel, of a TPC
+ *   confidential 1, confidential_used      whether confidential computing is on, on the whole machine; bytes of a GPU
  *   fabric 3 0 170                         state, status, mask of health
  *   inforom 0                              what the check of the InfoROM returns
  *   used.0 4711:93                         a process, and percent of the multiprocessors' time that it used
@@ -103,6 +104,20 @@ API nvmlDeviceGetGpuFabricInfoV(Gpu *gpu, Fabric *out) {
     if (out->version != (sizeof *out | 2u << 24)) return VERSION_MISMATCH;
     if (sscanf(value_, "%u %u %u", &state, &out->status, &out->health) != 3) return INVALID_ARGUMENT;
     out->state = (unsigned char)state, memset(out->beside, 0xff, sizeof out->beside);
+    return SUCCESS;
+}
+typedef struct { unsigned environment, feature, devtools; } Confidential;
+API nvmlSystemGetConfComputeState(Confidential *out) {
+    BEGIN(NULL);
+    TOLD(NULL, "confidential");
+    *out = (Confidential){.feature = (unsigned)atoi(value_)};
+    return SUCCESS;
+}
+typedef struct { u64 total, free, used; } Protected;
+API nvmlDeviceGetConfComputeProtectedMemoryUsage(Gpu *gpu, Protected *out) {
+    BEGIN(gpu);
+    TOLD(gpu, "confidential_used");
+    out->used = strtoull(value_, NULL, 10);
     return SUCCESS;
 }
 API nvmlDeviceValidateInforom(Gpu *gpu) {

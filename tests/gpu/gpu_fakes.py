@@ -8,6 +8,7 @@ from typing import Any
 from exporters.gpu import metrics
 from exporters.gpu.answers import (
     C2cLinks,
+    ConfidentialComputing,
     Fabric,
     GpuEvent,
     Link,
@@ -135,6 +136,9 @@ class FakeDevice(Device):
 
     def c2c(self) -> C2cLinks:
         return self._answer("c2c")
+
+    def confidential_computing(self) -> ConfidentialComputing:
+        return self._answer("confidential_computing")
 
     def links(self) -> list[Link]:
         return self._answer("links")

@@ -7,7 +7,16 @@ import pytest
 from gpu_fakes import FakeDevice, capabilities, collect, collect_with, values
 
 from exporters.gpu import metrics
-from exporters.gpu.answers import C2cLinks, Fabric, Link, Platform, ProcessUse, RowBanks, SramErrors
+from exporters.gpu.answers import (
+    C2cLinks,
+    ConfidentialComputing,
+    Fabric,
+    Link,
+    Platform,
+    ProcessUse,
+    RowBanks,
+    SramErrors,
+)
 from exporters.gpu.collectors import pcie, process_utilization
 from exporters.gpu.tally import Tally
 from inferwatch.metric import Metric
@@ -53,6 +62,12 @@ from inferwatch.metric import Metric
         ("repair", {"unrepairable_memory": 1}, metrics.UNREPAIRABLE_MEMORY, 1),
         ("inforom", {"inforom_valid": False}, metrics.INFOROM_VALID, 0),
         ("c2c", {"c2c": C2cLinks(10, 9)}, metrics.C2C_LINKS_ACTIVE, 9),
+        (
+            "confidential_computing",
+            {"confidential_computing": ConfidentialComputing(True, 4096)},
+            metrics.PROTECTED_MEMORY_USED,
+            4096,
+        ),
         ("fabric", {"fabric": Fabric(3, 0, {})}, metrics.FABRIC_STATE, 3),
         ("fabric", {"fabric": Fabric(3, 999, {})}, metrics.FABRIC_STATUS, 999),
         ("fabric", {"fabric": Fabric(3, 0, {"route_unhealthy": True})}, (metrics.FABRIC_PROBLEM, "route_unhealthy"), 1),
@@ -93,6 +108,11 @@ def test_a_value_is_in_base_units(collector: str, answers: dict[str, Any], metri
         ("retired_pages", {"retirement_pending": 2}, metrics.RETIRED_PAGES_PENDING),
         ("pcie_rate", {"activity": {"pcie_receive": 1e300, "pcie_transmit": 1.0}}, metrics.PCIE_RECEIVING),
         ("repair", {"unrepairable_memory": 2}, metrics.UNREPAIRABLE_MEMORY),
+        (
+            "confidential_computing",
+            {"confidential_computing": ConfidentialComputing(True, 2**64 - 1)},
+            metrics.PROTECTED_MEMORY_USED,
+        ),
         ("nvlink_links", {"links": [Link(True, 2**32 - 1, {})]}, metrics.NVLINK_SPEED),
         ("nvlink_links", {"links": [Link(True, 1, {"crc": 2**64 - 1})]}, metrics.NVLINK_LINK_ERRORS),
     ],
@@ -146,7 +166,17 @@ def device_with(index: int, **answers: object) -> FakeDevice:
 
 
 def test_what_a_gpu_cannot_tell_is_said() -> None:
-    names = ("platform", "ecc_sram", "repair", "inforom", "process_utilization", "fabric", "retired_pages", "c2c")
+    names = (
+        "platform",
+        "ecc_sram",
+        "repair",
+        "inforom",
+        "process_utilization",
+        "fabric",
+        "retired_pages",
+        "c2c",
+        "confidential_computing",
+    )
     found = capabilities(collect(FakeDevice(), *names, "nvlink_links"))
     assert found == dict.fromkeys((*names, "nvlink"), 0)
 

@@ -172,3 +172,14 @@ def test_links_to_the_cpu_of_the_module(
     assert scrape.value(metrics.C2C_LINKS, 0) == links
     assert scrape.value(metrics.C2C_LINKS_ACTIVE, 0) == active
     assert scrape.value(metrics.CAPABILITY, 0, feature="c2c") == float(links is not None)
+
+
+@pytest.mark.parametrize(("on", "used"), [(1, 2**30), (0, None), (None, None)])
+def test_memory_that_is_closed_to_the_host(on: int | None, used: float | None, exporter: Start, nvml: FakeNvml) -> None:
+    told = {} if on is None else {"confidential": on}
+    nvml.tell(gpus=1, confidential_used=2**30, **told)
+    running = exporter(QUICK, "--collector.confidential_computing", nvml=nvml)
+    scrape = running.wait_for(lambda s: s.value(metrics.UP, 0) == 1)
+    assert scrape.value(metrics.CONFIDENTIAL_COMPUTE_ENABLED, 0) == on
+    assert scrape.value(metrics.PROTECTED_MEMORY_USED, 0) == used
+    assert scrape.value(metrics.CAPABILITY, 0, feature="confidential_computing") == float(on is not None)

@@ -134,6 +134,7 @@ def test_every_metric_of_a_gpu_is_in_some_golden_file() -> None:
         metrics.C2C_LINKS,
         metrics.C2C_LINKS_ACTIVE,
         metrics.PLATFORM_INFO,
+        metrics.PROTECTED_MEMORY_USED,
         metrics.RETIRED_PAGES,
         metrics.RETIRED_PAGES_PENDING,
         metrics.REPAIR_PENDING,

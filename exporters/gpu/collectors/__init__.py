@@ -14,6 +14,7 @@ from exporters.gpu.collectors import (
     clock_event_details,
     clock_events,
     clocks,
+    confidential_computing,
     ecc,
     ecc_details,
     energy,
@@ -119,6 +120,9 @@ COLLECTORS: Mapping[str, Collector] = {
         _plain(clock_event_details.collect),
         "which reasons the GPU can report, and for how long policies kept the clocks down",
         on=False,
+    ),
+    "confidential_computing": Collector(
+        _plain(confidential_computing.collect), "whether the memory is closed to the host, and how much is", on=False
     ),
     "ecc_locations": Collector(_plain(ecc_details.collect_locations), "memory errors by place", on=False),
     "ecc_sram": Collector(

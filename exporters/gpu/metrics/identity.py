@@ -74,6 +74,12 @@ ACCOUNTING_MODE = gauge(
     source="GetAccountingMode",
     absent="GPUs in MIG mode, vGPU",
 )
+CONFIDENTIAL_COMPUTE_ENABLED = gauge(
+    "gpu_confidential_compute_enabled",
+    _MODE.format("confidential computing, in which the memory of the GPU is closed to the host,"),
+    source="nvmlSystemGetConfComputeState",
+    absent="GPUs before Hopper, drivers before 535",
+)
 PERFORMANCE_STATE = gauge(
     "gpu_performance_state", "Performance state P0 (fastest) to P15, as 0 to 15.", source="GetPerformanceState"
 )

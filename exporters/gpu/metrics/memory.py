@@ -42,3 +42,9 @@ BAR1_TOTAL = gauge(
     source="GetBAR1MemoryInfo",
 )
 BAR1_USED = gauge("gpu_bar1_memory_used_bytes", "How much of that window is in use.", source="GetBAR1MemoryInfo")
+PROTECTED_MEMORY_USED = gauge(
+    "gpu_confidential_compute_protected_memory_used_bytes",
+    "Protected memory of this GPU that is in use.",
+    source="GetConfComputeProtectedMemoryUsage",
+    absent="GPUs without confidential computing, or where it is off",
+)

@@ -8,6 +8,7 @@ import pynvml
 
 from exporters.gpu.answers import (
     C2cLinks,
+    ConfidentialComputing,
     Fabric,
     Link,
     Memory,
@@ -25,6 +26,7 @@ from exporters.gpu.answers import (
 from exporters.gpu.driver import Device
 from exporters.gpu.nvml import (
     c2c,
+    confidential,
     fabric,
     facts,
     fans,
@@ -175,6 +177,10 @@ class NvmlDevice(Device):
     def c2c(self) -> C2cLinks:
         """Return its links to the CPU of its module."""
         return c2c.links(self._ask, readings.branch(self.driver_version))
+
+    def confidential_computing(self) -> ConfidentialComputing:
+        """Return whether its memory is closed to the host."""
+        return confidential.read(self._ask)
 
     def links(self) -> list[Link]:
         """Return each NVLink."""
