@@ -97,8 +97,10 @@ class OneShots:
         found = self._run(wanted, transcript)
         if isinstance(found, str):
             return _refused(found)
+        # What any URL answers is shown to nobody: it may be of a service that only this machine reaches.
+        quotes = self._quotes and wanted.configured
         quoted = Quoted(wanted.target, transcript)
-        return Response(explained(found.result, wanted.scenario, transcript, quoted, quotes=self._quotes))
+        return Response(explained(found.result, wanted.scenario, transcript, quoted, quotes=quotes))
 
     def _fresh(self, wanted: Wanted) -> _Ended | None:
         """Return a result that is younger than the interval: of another scrape, or of the schedule."""

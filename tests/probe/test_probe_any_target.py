@@ -65,7 +65,11 @@ def test_without_a_model_the_first_that_is_listed_is_asked(asked: Asked, hostile
     assert {peer.method for peer in hostile.requests} == {"GET", "POST"}
 
 
-def test_debug_explains_it_and_quotes_nothing(asked: Asked, hostile: HostileServer) -> None:
+@pytest.mark.parametrize("quotes", [False, True])
+def test_debug_explains_it_and_quotes_nothing(asked: Asked, hostile: HostileServer, quotes: bool) -> None:
+    """Also where the exporter quotes what its own targets say: this may be a service that only it reaches."""
+    asked.shots = OneShots(lambda: asked.config, asked.prober, asked.any_target, quotes=quotes)
+    assert ("the prompt" in asked("chat", debug="1").body) == quotes
     page = asked(hostile.url("good"), model="m", debug="1").body
     assert "outcome success" in page and hostile.url("good") in page
     for hidden in ("the prompt", "three", SECRET):
