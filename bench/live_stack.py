@@ -22,7 +22,7 @@ TARGET = "live"
 JOBS = ("llm-engine", "probe")
 # How long figures may take to arrive that are there a second later on an idle machine.
 PATIENCE_SECONDS = 120
-START_SECONDS = 300
+START_SECONDS = 900
 
 
 def wait_until_healthy(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:

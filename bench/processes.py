@@ -50,7 +50,11 @@ def running(command: list[str], **pipes: object) -> Iterator["subprocess.Popen[b
         yield process
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def certificate(folder: Path) -> Path | None:
