@@ -3,7 +3,7 @@
 from alerting.alert import Alert
 from exporters.gpu import metrics as gpu
 from exporters.probe import metrics as probe
-from inferwatch.config.model import OWN_NODE
+from inferwatch.config.consistency import OWN_NODE
 
 RULE_FAILURES = "prometheus_rule_evaluation_failures_total"
 STORAGE_FAILURES = (

@@ -6,7 +6,7 @@ Secrets are read anew for every request, so that a rotated key is used without a
 import os
 from collections.abc import Mapping
 
-from inferwatch.config.model import Auth
+from inferwatch.config.auth import Auth
 from inferwatch.errors import InferwatchError
 
 # A key is far shorter; the limit keeps a wrong path such as /dev/zero from filling memory.

@@ -15,7 +15,7 @@ from exporters.probe.run import ProbeResult, run_probe, unasked
 from exporters.probe.spending import Spending
 from exporters.probe.transcript import Transcript
 from inferwatch.config import Scenario, Target, parse_config
-from inferwatch.config.model import ProbeBudget
+from inferwatch.config.cost import ProbeBudget
 from inferwatch.errors import ConfigError
 
 FILE_NAME = "probe-any-target-spending.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from exporters.probe.state import StateFile
-from inferwatch.config.model import ProbeBudget
+from inferwatch.config.cost import ProbeBudget
 
 FILE_NAME = "probe-spending.json"
 DAY_SECONDS = 86400

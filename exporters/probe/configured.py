@@ -11,7 +11,8 @@ from exporters.probe.discovery import instance
 from exporters.probe.engine_kinds import EngineKinds
 from exporters.probe.families import Families
 from inferwatch.config import Config, Target
-from inferwatch.config.model import OWN_NODE, SLO_NAMES
+from inferwatch.config.consistency import OWN_NODE
+from inferwatch.config.objectives import SLO_NAMES
 
 
 class ConfiguredCollector(Collector):

@@ -9,7 +9,7 @@ from exporters.probe.histogram import Histogram as Histogram
 from exporters.probe.ladders import FINE, Ladders
 from exporters.probe.run import ProbeResult
 from inferwatch.config import Slo
-from inferwatch.config.model import SLO_NAMES
+from inferwatch.config.objectives import SLO_NAMES
 
 
 @dataclass

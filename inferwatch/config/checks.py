@@ -60,4 +60,5 @@ class Checks(Strict):
     @property
     def wants_text(self) -> bool:
         """Whether a rule is about the text of the answer, beyond what it must never hold."""
-        return bool(self.model_fields_set - {"tool_call", "special_tokens"})
+        rules = set(type(self).model_fields) - {"tool_call", "special_tokens"}
+        return any(getattr(self, rule) not in (None, False) for rule in rules)

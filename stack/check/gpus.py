@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from exporters.gpu import metrics as gpu
 from exporters.probe.failures import ProbeError
 from inferwatch.config import Config, GpuExporter
-from inferwatch.config.model import OWN_GPU_EXPORTER, OWN_NODE
+from inferwatch.config.consistency import OWN_GPU_EXPORTER, OWN_NODE
 from stack.check.container import inside_container
 from stack.check.findings import Finding, fail, ok, warn
 from stack.check.gpu_page import GpuPage

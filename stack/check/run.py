@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from inferwatch.config import Auth, Config, Target, load_config
-from inferwatch.config.model import OWN_NODE
+from inferwatch.config.consistency import OWN_NODE
 from inferwatch.errors import ConfigError
 from inferwatch.secrets import SecretError, auth_headers
 from stack.check.endpoint import check_endpoint

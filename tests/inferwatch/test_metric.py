@@ -8,7 +8,7 @@ import pytest
 
 from exporters.probe import metrics as probe_metrics
 from inferwatch.config.fields import TAKEN_LABELS
-from inferwatch.config.model import LARGEST_SLO_SECONDS
+from inferwatch.config.objectives import LARGEST_SLO_SECONDS
 from inferwatch.metric import Metric
 from prometheus.meanings import meanings
 from prometheus.recording import rule_groups

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inferwatch.config import Auth
-from inferwatch.config.model import SecretHeader
+from inferwatch.config.auth import SecretHeader
 from inferwatch.secrets import LARGEST_SECRET_BYTES, SecretError, auth_headers
 
 KEY = "sk-do-not-print-me"

@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from exporters.probe.ladders import COARSE, FINE, LADDERS, Ladders, ladder
-from inferwatch.config.model import LARGEST_SLO_SECONDS, SLO_NAMES, Prober
+from inferwatch.config.model import Prober
+from inferwatch.config.objectives import LARGEST_SLO_SECONDS, SLO_NAMES
 
 
 def factors(bounds: tuple[float, ...], below: float) -> list[float]:

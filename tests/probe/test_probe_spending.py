@@ -9,7 +9,7 @@ from exporters.probe.budget import FILE_NAME, Amount, Budgets
 from exporters.probe.run import ProbeResult
 from exporters.probe.spending import Booking, Spending, estimated_tokens, per_day, used
 from inferwatch.config import Config, Target, parse_config
-from inferwatch.config.model import ProbeBudget
+from inferwatch.config.cost import ProbeBudget
 
 DAY = 86400.0
 PRICED = "cost: {input_per_mtok: 1, output_per_mtok: 10}"
