@@ -1,8 +1,9 @@
 """How late the probe exporter stamps an event: `python -m bench.arrival`.
 
 A server in another process writes the time into each event just before it sends it. The probe's real reader and decoder
-take the stream, and the error of an event is its stamp less the server's time: kernel, wake-up, wait for the
-interpreter and buffering of libraries. It is measured on loopback, so a network adds nothing and hides nothing.
+take the stream, and the error of an event is its stamp less the server's time. Where the reader stamps, that is the
+kernel, the wake-up, the wait for the interpreter and what libraries hold back; where the kernel stamps, it is the
+kernel alone. It is measured on loopback, so a network adds nothing and hides nothing.
 """
 
 import gc
