@@ -18,6 +18,7 @@ OUTCOME_INFO = Metric(
 )
 STATUS = Metric("probe_http_status_code", "gauge", "The status that the server answered; absent without an answer.")
 TTFT = Metric("probe_llm_ttft_seconds", "gauge", "Time to the first token event; absent when none came.")
+TTFO = Metric("probe_llm_ttfo_seconds", "gauge", "Time to the first text that a user sees; absent when none came.")
 TPOT = Metric("probe_llm_tpot_seconds", "gauge", "Time per output token after the first event; absent if undefined.")
 E2E = Metric("probe_llm_e2e_seconds", "gauge", "Time to the last token event; absent when none came.")
 OUTPUT_TOKENS = Metric("probe_llm_output_tokens", "gauge", "Output tokens; absent when none came.")
@@ -53,6 +54,7 @@ class OneShotCollector(Collector):
             DURATION: self._took,
             STATUS: result.status_code,
             TTFT: result.ttft_seconds,
+            TTFO: result.ttfo_seconds,
             TPOT: result.tpot_seconds,
             E2E: result.e2e_seconds,
             OUTPUT_TOKENS: result.output_tokens,

@@ -64,6 +64,7 @@ def test_a_probe_is_run_and_shared_for_the_interval(hostile: HostileServer) -> N
     assert first["probe_success"] == second["probe_success"] == 1
     assert first["probe_llm_output_tokens"] == 5 and first["probe_http_status_code"] == 200
     assert 0 < first["probe_llm_ttft_seconds"] <= first["probe_llm_e2e_seconds"] <= first["probe_duration_seconds"]
+    assert first["probe_llm_ttfo_seconds"] == first["probe_llm_ttft_seconds"]
     assert second["probe_llm_ttft_seconds"] == first["probe_llm_ttft_seconds"]
     assert second["probe_age_seconds"] >= first["probe_age_seconds"]
     assert probes(hostile) == 1
