@@ -197,6 +197,19 @@ def test_a_refusal_while_the_request_is_still_being_sent(hostile: HostileServer)
     assert (result.outcome, result.status_code) == ("http_4xx", 413)
 
 
+def test_a_refusal_and_a_reset_at_once(hostile: HostileServer) -> None:
+    """A server that closes with something unread resets the connection; what it said before is heard all the same."""
+
+    def serve(peer: Peer) -> bool:
+        peer.sock.recv(100)
+        peer.plain("413 Content Too Large", "text/plain", "too much")
+        return False
+
+    with mock.patch("hostile.read_request", serve):
+        result = run_probe(target(hostile.url("good")), "short", scenario(), "m")
+    assert (result.outcome, result.status_code) == ("http_4xx", 413)
+
+
 def test_a_reset_while_the_request_is_still_being_sent(hostile: HostileServer) -> None:
     result = probe_large(hostile, Peer.reset)
     assert (result.outcome, result.status_code) == ("connection_lost", None)
