@@ -1,6 +1,7 @@
 """A real Prometheus scrapes the probe exporter in OpenMetrics; what it stores goes on across a reload."""
 
 import json
+import re
 import subprocess
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 import requests
+import yaml
 from hostile import HostileServer
 from probe_helpers import until
 
@@ -70,12 +72,20 @@ class Prometheus:
         return float(found["result"][0]["value"][1]) if found and found["result"] else None
 
 
+def documented(address: str) -> dict[str, Any]:
+    """Return the job that docs/probe-exporter.md has for /probe, for the targets and the address of this test."""
+    page = (Path(__file__).parents[2] / "docs" / "probe-exporter.md").read_text()
+    (block,) = re.findall(r"```yaml\n(- job_name: probe-on-request\n.*?)```", page, re.DOTALL)
+    (job,) = yaml.safe_load(block.replace("127.0.0.1:9811", address).replace("[chat, remote-api]", "[one, none]"))
+    return job | {"scrape_interval": "1s", "scrape_timeout": "1s"}
+
+
 @pytest.fixture
 def prometheus(
     exporter: ProbeExporter, tmp_path: Path, tool: Callable[[str], Path], free_port: int
 ) -> Iterator[Prometheus]:
-    job = {"job_name": "probe", "static_configs": [{"targets": [exporter.address]}]}
-    (tmp_path / "prometheus.yml").write_text(json.dumps({"global": {"scrape_interval": "1s"}, "scrape_configs": [job]}))
+    jobs = [{"job_name": "probe", "static_configs": [{"targets": [exporter.address]}]}, documented(exporter.address)]
+    (tmp_path / "prometheus.yml").write_text(json.dumps({"global": {"scrape_interval": "1s"}, "scrape_configs": jobs}))
     command = [
         str(tool("prometheus")),
         f"--config.file={tmp_path}/prometheus.yml",
@@ -101,9 +111,9 @@ def test_openmetrics_is_read_and_counters_go_on(
 
     until(at_least("one", 2), "two probes are stored")
     assert formats == {"application/openmetrics-text"}
-    assert prometheus.value("up") == 1
+    assert prometheus.value('up{job="probe"}') == 1
     # Every sample of a scrape is stored: none was a duplicate, out of order or not to be read.
-    stored = "scrape_samples_post_metric_relabeling"
+    stored = 'scrape_samples_post_metric_relabeling{job="probe"}'
     until(lambda: prometheus.value(stored) == samples(exporter), "as many samples are stored as are shown")
     assert prometheus.api("series", **{"match[]": "llm_target_info"})[0]["team"] == WILD
     kinds = {name: entry[0]["type"] for name, entry in prometheus.api("metadata").items() if name.startswith("llm_")}
@@ -118,3 +128,11 @@ def test_openmetrics_is_read_and_counters_go_on(
     until(lambda: prometheus.value(STARTED % "two") is None, "the deleted target is gone")
     until(at_least("one", before + 1), "the kept target goes on")
     assert prometheus.value(f"resets({STARTED % 'one'}[5m])") == 0
+
+
+@pytest.mark.tool("prometheus")
+def test_the_job_of_the_docs_probes_on_request(prometheus: Prometheus) -> None:
+    until(lambda: prometheus.value('probe_success{target="one",job="probe-on-request"}') == 1, "a probe on request")
+    assert prometheus.value('probe_llm_output_tokens{target="one"}') == 5
+    # What is not configured is not probed, and the scrape fails.
+    until(lambda: prometheus.value('up{target="none",job="probe-on-request"}') == 0, "a refusal")
