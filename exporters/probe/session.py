@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import logging
 import re
 import socket
 import ssl
@@ -23,6 +24,8 @@ from inferwatch import __version__
 
 _TUNNEL_STATUS = re.compile(r"Tunnel connection failed: (\d{3})\b")
 USER_AGENT = f"inferwatch-probe/{__version__}"
+# It warns of headers that it cannot read, and quotes them with a traceback: what a server sends is in no log.
+logging.getLogger("urllib3.connection").setLevel(logging.ERROR)
 
 
 class TunnelError(OSError):
