@@ -76,7 +76,7 @@ class ProbeExporter:
         self._versions = ServerVersions(self._kinds.of, self._prober.succeeded_at, self._saw_version)
         self._schedule: Schedule | None = None
         self._max_concurrent = 0
-        self._seed = own_seed(state_folder)
+        self._state_folder = state_folder
         self._watched_at = time.monotonic()
         self.keeper = ConfigKeeper(config_file, state_folder, self._apply)
         self._any_target = AnyTarget(any_target_tokens, state_folder) if any_target_tokens else None
@@ -103,7 +103,8 @@ class ProbeExporter:
         """Read the configuration, and begin to probe and to answer."""
         self.keeper.start()
         self._max_concurrent = (self.keeper.config or Config()).prober.max_concurrent
-        schedule = Schedule(self._max_concurrent, self._prober.run, self._prober.skip, self._seed)
+        seed = own_seed(self._state_folder)
+        schedule = Schedule(self._max_concurrent, self._prober.run, self._prober.skip, seed)
         schedule.apply(self._prober.intervals(), set(self._prober.intervals()))
         self._schedule = schedule
         schedule.every(WATCH_SECONDS, self._watch)
