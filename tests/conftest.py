@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from inferwatch.errors import InferwatchError
 from stack.tools import PROGRAMS, ensure_tools, find_tool
 
 # A test may be slow on a busy machine; what it may not be is wrong.
-settings.register_profile("unhurried", deadline=None)
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
 
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL") == "1"

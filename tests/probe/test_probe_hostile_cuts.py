@@ -65,7 +65,7 @@ many_cuts = st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=12)
 
 
 @given(stream=streams, framing=st.sampled_from(FRAMINGS), cuts=many_cuts, gzipped=st.booleans())
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_segments_cut_anywhere(
     hostile: HostileServer, stream: Stream, framing: str, cuts: list[float], gzipped: bool
 ) -> None:
@@ -90,7 +90,7 @@ def tls_server(authority: Authority) -> Iterator[HostileServer]:
 
 @pytest.mark.tool("openssl")
 @given(stream=streams, framing=st.sampled_from(FRAMINGS), cuts=many_cuts)
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_records_of_tls_cut_anywhere(
     tls_server: HostileServer, authority: Authority, stream: Stream, framing: str, cuts: list[float]
 ) -> None:

@@ -100,7 +100,7 @@ lines = st.sampled_from([
 
 
 @given(pieces=st.lists(lines | st.binary(max_size=30), max_size=9), api=apis, broken=st.booleans())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_any_http(hostile: HostileServer, pieces: list[bytes], api: str, broken: bool) -> None:
     stream = STREAMS[f"base@{api}"]
     with mock.patch.dict(BEHAVIOURS, {"scripted": answer_in(pieces, broken)}):

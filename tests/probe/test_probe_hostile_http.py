@@ -112,6 +112,17 @@ def test_a_broken_answer(name: str, hostile: HostileServer) -> None:
     assert result.detail or outcome == "success"
 
 
+def test_nothing_that_a_server_sends_is_in_a_log(hostile: HostileServer, caplog: pytest.LogCaptureFixture) -> None:
+    """urllib3 would warn of headers that it cannot read, and quote them."""
+    unreadable = head(OK, TYPE, CLOSE).removesuffix(b"\r\n") + b"secret, and no colon\r\nX: secret\r\n\r\n"
+    with caplog.at_level("DEBUG"):
+        check_verdict(GOOD, *answered(hostile, unreadable + BODY))
+        for sent, _, _ in BROKEN.values():
+            answered(hostile, sent)
+    assert "secret" not in caplog.text and "w0" not in caplog.text
+    assert not [record for record in caplog.records if record.levelname in ("WARNING", "ERROR", "CRITICAL")]
+
+
 STATUSES = {
     300: "not_stream", 301: "not_stream", 302: "not_stream", 303: "not_stream", 304: "not_stream", 307: "not_stream",
     308: "not_stream", 400: "http_4xx", 401: "auth", 402: "http_4xx", 403: "auth", 404: "not_found", 405: "http_4xx",
