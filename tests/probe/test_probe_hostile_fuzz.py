@@ -38,14 +38,14 @@ scalars = (
     | st.booleans()
     | st.sampled_from([0, 1, -1, 2**31, 10**400, -(10**400), 0.5, float("inf"), float("nan"), -0.0, 1e308])
     | st.sampled_from(WORDS)
-    | st.text(max_size=5)
 )
+keys = st.sampled_from(KEYS)
 values = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.lists(st.tuples(keys, inner), max_size=4).map(dict),
     max_leaves=12,
 )
-events = st.lists(st.dictionaries(st.sampled_from(KEYS), values, max_size=4), max_size=4)
+events = st.lists(st.lists(st.tuples(keys, values), max_size=4).map(dict), max_size=4)
 apis = st.sampled_from(list(DIALECTS))
 
 
