@@ -36,6 +36,8 @@ TOKENS = 48
 PROBES = 8
 SELDOM, OFTEN = "1d", "3s"
 NOWHERE = "http://127.0.0.1:9"
+# A probe that is given up leaves tokens at the engine that nobody was told of.
+UNHURRIED = {"timeout": "10m", "ttft_timeout": "10m", "gap_timeout": "10m"}
 WAITING = 3
 LONG_TOKENS = 200
 
@@ -129,7 +131,7 @@ def compare(program: Path, folder: Path, engine: Engine) -> list[Compared]:
 
 def _probes(engine: Engine, probed: str, interval: str) -> str:
     """Return a file that probes an address; a new one is probed soon, however long the interval."""
-    scenario = {"prompt": PROMPT, "max_tokens": TOKENS, "interval": interval}
+    scenario = {"prompt": PROMPT, "max_tokens": TOKENS, "interval": interval} | UNHURRIED
     return probes(engine.address, probed, engine.model, {"same": scenario})
 
 

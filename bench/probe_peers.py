@@ -16,7 +16,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.live_compare import Engine, llamacpp, vllm
+from bench.live_compare import UNHURRIED, Engine, llamacpp, vllm
 from bench.live_stack import probes, probing
 from bench.report import Ratio, judge, machine, show_table
 from exporters.probe import metrics as probe
@@ -24,7 +24,7 @@ from exporters.probe import metrics as probe
 PROBES = 10
 WORDS, TOKENS = 100, 48
 INTERVAL = 4
-PATIENCE_SECONDS = 600
+PATIENCE_SECONDS = 900
 # Between engine and probe lie HTTP, loopback and the scheduling of two processes.
 TTFT_BAND = (0.9, 1.5)
 TPOT_BAND = (0.9, 1.1)
@@ -98,7 +98,7 @@ def measure(name: str, scenario: dict[str, object], engine: Engine, names: Names
     place = folder / name
     place.mkdir()
     before = totals(engine.address)
-    scenarios = {name: {"max_tokens": TOKENS, "interval": f"{INTERVAL}s"} | scenario}
+    scenarios = {name: {"max_tokens": TOKENS, "interval": f"{INTERVAL}s"} | UNHURRIED | scenario}
     with probing(place, probes(engine.address, engine.address, engine.model, scenarios)) as exporter:
         ours, theirs = _at_rest(lambda: totals(exporter), lambda: totals(engine.address), before, names)
 

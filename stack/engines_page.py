@@ -49,6 +49,9 @@ ADDING = """\
    `# from:` at its top.
 3. For `live` or `source`, add a case with values worked out by hand to tests/rules/engine_cases.py.
 4. Run `make generate` and `make test`.
+
+`python -m bench.live_capture` makes vLLM's captures, and `python -m bench.live_compare` holds what is recorded of a
+running engine against what its clients saw; each says at its top what it needs.
 """
 
 WORDS = {
