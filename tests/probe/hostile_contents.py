@@ -1,5 +1,7 @@
 """Odd tokens and times of our own, mostly in OpenAI's chat completions: what counts as a token, and when it comes."""
 
+from dataclasses import replace
+
 from hostile_dialects import DIALECTS, Dialect, data
 from hostile_script import NOTHING, STEP, WORDS, Facts, Steps, ended, stream, tokens, whole
 
@@ -96,7 +98,7 @@ def log_probabilities_alone(say: Dialect) -> Steps:
     yield from whole(say)
 
 
-@stream(CHAT, Facts(**(vars(NOTHING) | {"outcome": "no_tokens"})))
+@stream(CHAT, replace(NOTHING, outcome="no_tokens"))
 def nothing_known(_: Dialect) -> Steps:
     for number in range(5):
         yield 0.1 + number * STEP, data({"a": number})

@@ -1,5 +1,7 @@
 """Odd counts, ends and errors of our own, mostly in OpenAI's chat completions: the framing is right."""
 
+from dataclasses import replace
+
 from hostile_dialects import DIALECTS, Dialect, data
 from hostile_research import OPENAI
 from hostile_script import STEP, THREE, WORDS, Facts, Steps, each, ended, stream, tokens, whole
@@ -149,7 +151,7 @@ def two_reasons(say: Dialect) -> Steps:
     yield 0.8, say.delta({}, "length")
 
 
-@stream(CHAT, Facts(**(vars(THREE) | {"outcome": "truncated"})))
+@stream(CHAT, replace(THREE, outcome="truncated"))
 def done_without_a_reason(say: Dialect) -> Steps:
     yield 0.1, say.start()
     yield from tokens(say, WORDS[:3])
@@ -179,7 +181,7 @@ def _failed(name: str, error: object) -> None:
         yield 0.36, data(error)
 
     script.__name__ = f"error_as_{name}"
-    stream(CHAT, Facts(**(vars(THREE) | {"outcome": "stream_error"})))(script)
+    stream(CHAT, replace(THREE, outcome="stream_error"))(script)
 
 
 _failed("text", {"error": "secret prompt"})

@@ -1,6 +1,7 @@
 """Odd framings of our own: the events are whole and good, or bad, by how their bytes are laid out."""
 
 import json
+from dataclasses import replace
 
 from hostile_dialects import DIALECTS, SSE, Dialect, data
 from hostile_research import LATER
@@ -8,7 +9,7 @@ from hostile_script import NOTHING, THREE, WORDS, Facts, Steps, cut, each, ended
 
 CHAT = ["openai-chat"]
 # Three tokens, and what makes the rest unreadable at 0.36 s.
-UNREADABLE = Facts(**(vars(THREE) | {"outcome": "stream_error"}))
+UNREADABLE = replace(THREE, outcome="stream_error")
 COUNTED = {"llamacpp": {"source": "usage"}}
 
 
@@ -140,7 +141,7 @@ def half_a_line_at_the_end(say: Dialect) -> Steps:
     yield 0.5, b'{"half'
 
 
-@stream(SSE, Facts(**(vars(THREE) | {"outcome": "truncated"})), COUNTED)
+@stream(SSE, replace(THREE, outcome="truncated"), COUNTED)
 def cut_off_inside_an_event(say: Dialect) -> Steps:
     yield 0.1, say.start()
     yield from tokens(say, WORDS[:3])
@@ -160,7 +161,7 @@ def _unreadable(name: str, junk: bytes) -> None:
     apart.__name__ = name
     together.__name__ = f"{name}_in_one_read"
     stream(SSE, UNREADABLE, COUNTED)(apart)
-    stream(SSE, Facts(**(vars(UNREADABLE) | {"ttfr": 0.3, "e2e": 0.3, "tpot": None})), COUNTED)(together)
+    stream(SSE, replace(UNREADABLE, ttfr=0.3, e2e=0.3, tpot=None), COUNTED)(together)
 
 
 _unreadable("not_json", b"data: {broken\n\n")
@@ -190,12 +191,12 @@ def empty_lines(say: Dialect) -> Steps:
     return each(whole(say), lambda piece: b"\n \n\r\n" + piece)
 
 
-@stream(SSE, Facts(**(vars(NOTHING) | {"outcome": "no_tokens", "ttfr": None})))
+@stream(SSE, replace(NOTHING, outcome="no_tokens", ttfr=None))
 def html_as_a_stream(_: Dialect) -> Steps:
     yield 0.1, b"<html>\n<body>please log in</body>\n\n</html>\n"
 
 
-@stream(SSE, Facts(**(vars(NOTHING) | {"outcome": "no_tokens", "ttfr": None})))
+@stream(SSE, replace(NOTHING, outcome="no_tokens", ttfr=None))
 def comments_alone(_: Dialect) -> Steps:
     for number in range(20):
         yield 0.1 * number, b": ping\n\n"
@@ -210,18 +211,18 @@ def one_huge_event(say: Dialect) -> Steps:
     yield from ended(say.end("stop", 1))
 
 
-@stream(CHAT, Facts(**(vars(NOTHING) | {"outcome": "stream_error", "ttfr": 0.1})))
+@stream(CHAT, replace(NOTHING, outcome="stream_error", ttfr=0.1))
 def event_too_large(say: Dialect) -> Steps:
     yield 0.1, say.start()
     yield 0.3, b"data: " + json.dumps("x" * (1 << 20)).encode()
 
 
-@stream(["ollama"], Facts(**(vars(NOTHING) | {"outcome": "stream_error"})))
+@stream(["ollama"], replace(NOTHING, outcome="stream_error"))
 def line_too_large(_: Dialect) -> Steps:
     yield 0.3, json.dumps("x" * (1 << 20)).encode()
 
 
-@stream(["llamacpp"], Facts(**(vars(THREE) | {"outcome": "stream_error", "source": "usage"})))
+@stream(["llamacpp"], replace(THREE, outcome="stream_error", source="usage"))
 def error_field(say: Dialect) -> Steps:
     """As llama.cpp sent errors until 2025: a field `error:` of its own, which no stream of events has."""
     yield from tokens(say, WORDS[:3])

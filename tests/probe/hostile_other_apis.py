@@ -1,5 +1,7 @@
 """Odd streams of our own that only one API can say: Anthropic's, Ollama's, Responses', TGI's, llama.cpp's."""
 
+from dataclasses import replace
+
 from hostile_dialects import Anthropic, LlamaCpp, Ollama, Responses, Tgi, data
 from hostile_script import NOTHING, STEP, THREE, WORDS, Facts, Steps, ended, stream, tokens, whole
 
@@ -82,7 +84,7 @@ _anthropic_ends("no_reason", None, Facts("truncated", finish=None))
 _anthropic_ends("reason_is_an_object", {"x": 1}, Facts("finish_reason", finish="other"))
 
 
-@stream(["anthropic"], Facts(**(vars(NOTHING) | {"outcome": "stream_error", "ttfr": 0.1})))
+@stream(["anthropic"], replace(NOTHING, outcome="stream_error", ttfr=0.1))
 def anthropic_overloaded_at_once(say: Anthropic) -> Steps:
     yield 0.1, say.event("error", error={"type": "overloaded_error", "message": "secret prompt"})
 
@@ -243,7 +245,7 @@ _llamacpp("no_stop_type", {}, Facts("finish_reason", finish="other"))
 _llamacpp("stop_type_is_a_number", {"stop_type": 7}, Facts("finish_reason", finish="other"))
 
 
-@stream(["llamacpp"], Facts(**(vars(THREE) | {"outcome": "truncated", "source": "usage"})))
+@stream(["llamacpp"], replace(THREE, outcome="truncated", source="usage"))
 def llamacpp_never_stops(say: LlamaCpp) -> Steps:
     yield from tokens(say, WORDS[:3])
 

@@ -4,6 +4,7 @@ A role alone at 0.1 s, ten tokens from 0.3 s every 20 ms, the end at 0.5 s, unle
 """
 
 import json
+from dataclasses import replace
 
 from hostile_dialects import DIALECTS, SSE, Dialect, data
 from hostile_script import END, NOTHING, STEP, THREE, WORDS, Facts, Steps, cut, each, ended, stream, tokens, whole
@@ -123,30 +124,30 @@ def u2028(say: Dialect) -> Steps:
     return whole(say, words=SEPARATORS)
 
 
-@stream(DIALECTS, Facts(**(vars(NOTHING) | {"outcome": "stream_error", "ttfr": 0.3, "ttfr_bare": 0.3})))
+@stream(DIALECTS, replace(NOTHING, outcome="stream_error", ttfr=0.3, ttfr_bare=0.3))
 def err_first(say: Dialect) -> Steps:
     yield 0.3, say.error()
 
 
-@stream(DIALECTS, Facts(**(vars(THREE) | {"outcome": "stream_error"})), COUNTED)
+@stream(DIALECTS, replace(THREE, outcome="stream_error"), COUNTED)
 def err_mid(say: Dialect) -> Steps:
     yield 0.1, say.start()
     yield from tokens(say, WORDS[:3])
     yield 0.36, say.error()
 
 
-@stream(SSE, Facts(**(vars(NOTHING) | {"outcome": "stream_error", "ttfr": 0.3, "ttfr_bare": 0.3})))
+@stream(SSE, replace(NOTHING, outcome="stream_error", ttfr=0.3, ttfr_bare=0.3))
 def err_event(_: Dialect) -> Steps:
     yield 0.3, b"event: error\ndata: it broke\n\n"
 
 
-@stream(DIALECTS, Facts(**(vars(THREE) | {"outcome": "connection_lost"})), COUNTED, broken=True)
+@stream(DIALECTS, replace(THREE, outcome="connection_lost"), COUNTED, broken=True)
 def truncated_abrupt(say: Dialect) -> Steps:
     yield 0.1, say.start()
     yield from tokens(say, WORDS[:3])
 
 
-@stream(DIALECTS, Facts(**(vars(THREE) | {"outcome": "truncated"})), COUNTED)
+@stream(DIALECTS, replace(THREE, outcome="truncated"), COUNTED)
 def truncated_clean(say: Dialect) -> Steps:
     yield 0.1, say.start()
     yield from tokens(say, WORDS[:3])
@@ -209,7 +210,7 @@ def usage_in_finish(say: Dialect) -> Steps:
     yield 0.5, b"data: [DONE]\n\n"
 
 
-@stream(DIALECTS, Facts(**(vars(NOTHING) | {"outcome": "no_tokens", "finish": "stop", "ttfr": 0.1, "ttfr_bare": 0.5})))
+@stream(DIALECTS, replace(NOTHING, outcome="no_tokens", finish="stop", ttfr=0.1, ttfr_bare=0.5))
 def empty(say: Dialect) -> Steps:
     yield 0.1, say.start()
     yield from ended(say.end("stop", 0 if say.counts else None))
@@ -249,17 +250,17 @@ def empty_delta_first(say: Dialect) -> Steps:
     yield from ended(say.end("stop", 10))
 
 
-NO_ANSWER = vars(NOTHING) | {"ttfr": None, "ttfr_bare": None}
+NO_ANSWER = replace(NOTHING, ttfr=None, ttfr_bare=None)
 
 
-@stream(DIALECTS, Facts(**(NO_ANSWER | {"outcome": "stream_error"})), own_type=False)
+@stream(DIALECTS, replace(NO_ANSWER, outcome="stream_error"), own_type=False)
 def json200(say: Dialect) -> Steps:
     yield 0.3, json.dumps(say.error_document()).encode()
 
 
 @stream(
     DIALECTS,
-    Facts(**(NO_ANSWER | {"outcome": "rate_limited", "status": 429})),
+    replace(NO_ANSWER, outcome="rate_limited", status=429),
     own_type=False,
     status="429 Too Many Requests",
 )
