@@ -1,6 +1,7 @@
 """The thread that collects one GPU, so that one that hangs or is lost delays no other."""
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -57,6 +58,15 @@ class Outcome:
     snapshot: Snapshot | None
     error: DriverError | None
     suspended: bool | None = None
+
+
+def next_due(due: float, interval: float, now: float) -> float:
+    """Return when the cycle after the one that was due then is to begin.
+
+    A cycle that comes late is not made up for, and the next is on the beat again: GPUs that began together stay in
+    step, so that one rendering is of all of them.
+    """
+    return due + interval * max(math.ceil((now - due) / interval), 1)
 
 
 class Worker:
@@ -156,8 +166,7 @@ class Worker:
         due = time.monotonic()
         while not self._stop.is_set():
             self._cycle()
-            # A cycle that came late is not made up for.
-            due = max(due + self._settings.interval, time.monotonic())
+            due = next_due(due, self._settings.interval, time.monotonic())
             self._stop.wait(due - time.monotonic())
 
     def _cycle(self) -> None:

@@ -20,7 +20,7 @@ from exporters.gpu import metrics, reasons
 from exporters.gpu import report as report_module
 from exporters.gpu.fleet import Fleet
 from exporters.gpu.registry import registry
-from exporters.gpu.worker import Settings, Worker
+from exporters.gpu.worker import Settings, Worker, next_due
 from inferwatch.metric import Metric
 
 Start = Callable[..., "Watched"]
@@ -99,6 +99,13 @@ def test_a_gpu_that_was_lost_before_it_told_its_uuid_is_down(start: Start) -> No
     driver.devices[1] = FakeDevice(1)
     watched.wait_for(metrics.UP, 1, gpu=1)
     assert watched.value(metrics.UP, gpu="1", uuid="") is None
+
+
+@pytest.mark.parametrize(
+    ("now", "due"), [(100.0, 105.0), (100.2, 105.0), (105.0, 105.0), (105.1, 110.0), (131.0, 135.0)]
+)
+def test_gpus_stay_in_step_however_late_one_was(now: float, due: float) -> None:
+    assert next_due(100.0, 5.0, now) == due
 
 
 @pytest.mark.complaint(1)
