@@ -16,7 +16,7 @@ def run(tool: Callable[[str], Path]) -> Callable[..., str]:
 
     def call(name: str, *arguments: object) -> str:
         done = subprocess.run(
-            [tool(name), *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False
+            [tool(name), *map(str, arguments)], capture_output=True, text=True, timeout=900, check=False
         )
         printed = done.stdout + done.stderr
         assert done.returncode == 0, printed
