@@ -23,7 +23,7 @@ class SseDecoder:
 
     def __init__(self, read: Read) -> None:
         self._splitter = SseSplitter()
-        self._read = read
+        self._reader = _Reader(read)
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Return the events that these bytes complete; raises StreamFormatError."""
@@ -48,7 +48,7 @@ class SseDecoder:
             raise StreamFormatError("an event is not JSON") from None
         if event.type == "error" and isinstance(value, dict) and not _is_error(value):
             return StreamEvent(error=error_identifier(value))
-        return _object(value, self._read, "an event")
+        return self._reader.event(value, "an event")
 
 
 class LinesDecoder:
@@ -56,7 +56,7 @@ class LinesDecoder:
 
     def __init__(self, read: Read) -> None:
         self._splitter = LineSplitter()
-        self._read = read
+        self._reader = _Reader(read)
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Return the events that these bytes complete; raises StreamFormatError."""
@@ -77,7 +77,7 @@ class LinesDecoder:
             value = json.loads(line)
         except (ValueError, RecursionError):
             raise StreamFormatError("a line is not JSON") from None
-        return _object(value, self._read, "a line")
+        return self._reader.event(value, "a line")
 
 
 class DocumentDecoder:
@@ -85,7 +85,7 @@ class DocumentDecoder:
 
     def __init__(self, read: Read) -> None:
         self._pieces: list[bytes] = []
-        self._read = read
+        self._reader = _Reader(read)
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Keep the bytes; there is no event before the end."""
@@ -101,7 +101,7 @@ class DocumentDecoder:
             value = json.loads(document)
         except (ValueError, RecursionError):
             raise StreamFormatError("the answer is not JSON") from None
-        return [_object(value, self._read, "the answer")]
+        return [self._reader.event(value, "the answer")]
 
 
 def _each(pieces: Iterable[Piece], read: Callable[[Piece], StreamEvent]) -> list[StreamEvent]:
@@ -122,14 +122,25 @@ def _each(pieces: Iterable[Piece], read: Callable[[Piece], StreamEvent]) -> list
     return events
 
 
-def _object(value: object, read: Read, what: str) -> StreamEvent:
-    if not isinstance(value, dict):
-        raise StreamFormatError(f"{what} is no JSON object")
-    if _is_error(value):
-        error = value.get("error")
-        return StreamEvent(error=error_identifier(error if isinstance(error, dict) else value))
-    found = read(value)
-    return found._replace(model=label(_model(value)), fingerprint=label(value.get("system_fingerprint")))
+class _Reader:
+    """Reads the objects of one answer; an event names the model and the fingerprint where they are not as before."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._named: tuple[object, object] = (None, None)
+
+    def event(self, value: object, what: str) -> StreamEvent:
+        if not isinstance(value, dict):
+            raise StreamFormatError(f"{what} is no JSON object")
+        if _is_error(value):
+            error = value.get("error")
+            return StreamEvent(error=error_identifier(error if isinstance(error, dict) else value))
+        found = self._read(value)
+        named = (_model(value), value.get("system_fingerprint"))
+        if named == self._named:
+            return found
+        self._named = named
+        return found._replace(model=label(named[0]), fingerprint=label(named[1]))
 
 
 def _model(value: Json) -> object:
@@ -139,4 +150,4 @@ def _model(value: Json) -> object:
 
 
 def _is_error(value: Json) -> bool:
-    return bool(value.get("error")) or "error" in (value.get("object"), value.get("type"))
+    return bool(value.get("error")) or value.get("object") == "error" or value.get("type") == "error"
