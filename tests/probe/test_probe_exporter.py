@@ -87,7 +87,7 @@ def target(name: str, url: str, more: str = "") -> str:
 
 
 def test_it_probes_soon_and_shows_what_it_measured(service: Service, hostile: HostileServer) -> None:
-    service.write(target("chat", hostile.url("good"), "cost: {per_hour: 3600}, labels: {team: search}"))
+    service.write(target("chat", hostile.url("good"), "cost: {per_hour: 3600}, labels: {team: search}, interval: 1d"))
     service.start()
     shown = until(lambda: (m := service.metrics()).get(("llm_probe_last_success", "chat")) and m, "a first probe")
     assert shown["llm_probe_started_total", "chat"] == 1
@@ -101,18 +101,20 @@ def test_it_probes_soon_and_shows_what_it_measured(service: Service, hostile: Ho
     assert 0.2 < shown["llm_target_cost_total", "chat"] < 600
     assert 'team="search"' in service.get("/metrics").text
     assert (service.get("/healthz").status_code, service.get("/").status_code) == (200, 200)
-    assert service.end() == (0, pytest.approx(0, abs=10))
+    assert service.end() == (0, pytest.approx(0, abs=60))
 
 
 def test_edits_add_and_remove_series_and_keep_counters(service: Service, hostile: HostileServer) -> None:
+    # However slow this machine is, it is not due a second time.
+    once = "interval: 1d"
     metrics_url = hostile.metrics_url("good")
-    service.write(target("one", hostile.url("good")), target("two", hostile.url("no_usage")))
+    service.write(target("one", hostile.url("good"), once), target("two", hostile.url("no_usage")))
     service.start()
     until(lambda: service.metrics().get(("llm_probe_requests_total", "one", "success")), "a first probe")
     assert ("llm_probe_started_total", "two") in service.metrics()
 
     service.write(
-        target("one", hostile.url("good")), target("three", hostile.url("good"), f"metrics: ['{metrics_url}']")
+        target("one", hostile.url("good"), once), target("three", hostile.url("good"), f"metrics: ['{metrics_url}']")
     )
     shown = until(lambda: (m := service.metrics()).get(("llm_probe_last_success", "three")) and m, "the new target")
     assert shown["llm_probe_requests_total", "one", "success"] == 1
