@@ -21,6 +21,7 @@ from exporters.probe import ask
 from exporters.probe.connection import Recorder
 from exporters.probe.reader import ConnectionLostError, Exchange
 from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.session import KeptConnection
 from exporters.probe.timeline import text_of
 from exporters.probe.transcript import Transcript
 
@@ -64,12 +65,14 @@ def played(stream: Stream, cut: Cut = uncut) -> tuple[ProbeResult, str]:
         return probed(stream, "http://127.0.0.1")
 
 
-def probed(stream: Stream, base: str, timeout: str = "60s", **more: Any) -> tuple[ProbeResult, str]:
+def probed(
+    stream: Stream, base: str, timeout: str = "60s", kept: KeptConnection | None = None, **more: Any
+) -> tuple[ProbeResult, str]:
     """Probe a server's base address, without the version that an API's path may begin with."""
     url = f"{base}/v1" if stream.api.startswith("openai") else base
     asked = scenario(timeout, finish_reasons=ALLOWED)
     transcript = Transcript()
-    result = run_probe(target(url, api=stream.api, **more), "short", asked, "m", transcript=transcript)
+    result = run_probe(target(url, api=stream.api, **more), "short", asked, "m", (), transcript, kept)
     return result, "".join(map(text_of, transcript.answers))
 
 
