@@ -65,7 +65,9 @@ def wanted_by(request: Request, config: Config, *, any_target: bool) -> Wanted |
     timeout = scenario.timeout or 60.0
     given = _seconds(request.headers)
     if given is not None:
-        timeout = max(min(timeout, given - TIMEOUT_OFFSET), SHORTEST_TIMEOUT)
+        # A primed probe is two requests, each with the timeout of its own.
+        left = (given - TIMEOUT_OFFSET) / (2 if scenario.primed else 1)
+        timeout = max(min(timeout, left), SHORTEST_TIMEOUT)
     configured = target.name != target.url
     return Wanted(target, scenario_name, scenario.model_copy(update={"timeout": timeout}), configured)
 

@@ -116,6 +116,15 @@ def test_the_scrape_s_timeout_is_kept(hostile: HostileServer) -> None:
         assert shown(asked(seconds=odd))["probe_timeout_seconds"] == 60
 
 
+def test_the_two_requests_of_a_primed_probe_fit_into_a_scrape(hostile: HostileServer) -> None:
+    asked = Asked(hostile.url("good"))
+    text = f"targets: [{{name: chat, url: '{hostile.url('good')}', model: m, scenarios: [warm]}}]"
+    text += "\nscenarios: {warm: {prompt: x, max_tokens: 64, primed: true}}"
+    asked.config = parse_config(text, "inferwatch.yml", {})
+    assert shown(asked(seconds="20.5"))["probe_timeout_seconds"] == 10
+    assert probes(hostile) == 2
+
+
 def test_debug_explains_and_quotes_nothing(hostile: HostileServer, tmp_path: Path) -> None:
     (tmp_path / "key").write_text(SECRET)
     asked = Asked(hostile.url("good"), f"auth: {{bearer_file: {tmp_path / 'key'}}}")

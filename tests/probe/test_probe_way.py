@@ -94,7 +94,8 @@ def test_files_that_cannot_be_used(
 
 def test_files_are_read_again_when_they_change(server: HostileServer, authority: Authority) -> None:
     mine = authority.folder / "rotated.pem"
-    mine.write_text("-----BEGIN CERTIFICATE-----\nbroken\n-----END CERTIFICATE-----\n")
+    # A certificate that can be read, of nobody who signed the server's.
+    mine.write_bytes((authority.folder / "client.pem").read_bytes())
     tls = whole(authority) | {"ca_file": str(mine)}
     assert probe(server.url("good"), tls=tls).outcome == "tls"
     mine.write_bytes((authority.folder / "ca.pem").read_bytes())
