@@ -5,6 +5,7 @@ import json
 from exporters.probe.failures import ProbeError
 from exporters.probe.protocols import PROTOCOLS
 from exporters.probe.reader import get
+from exporters.probe.redaction import Redaction
 from exporters.probe.transcript import Transcript
 from exporters.probe.way import way_to
 from inferwatch.config import Target
@@ -37,7 +38,9 @@ def served_models(target: Target, timeout: float, transcript: Transcript | None 
         # A server that is silent on its list would be silent on a probe.
         outcome = "ttft_timeout" if error.outcome == "deadline" else error.outcome
         raise ProbeError(outcome, f"listing the models: {error}", error.status_code, error.retry_after) from None
-    models = _ids(body)
+    # The name becomes a label; a server that echoes our key as one lists no model.
+    redaction = Redaction(headers.values())
+    models = [name for name in _ids(body) if redaction.known(name) == name]
     if not models:
         raise ProbeError("not_found", f"{url} lists no model; write model: for target {target.name}")
     return models

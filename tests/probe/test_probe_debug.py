@@ -36,7 +36,8 @@ class Echo(BaseHTTPRequestHandler):
         if self.path.startswith("/loading"):
             self.answer(503, {"error": {"message": f"Loading model for {key}"}})
             return
-        self.answer(200, {"data": [{"id": "m", "owned_by": key}], "version": key})
+        name = key if self.path.startswith("/listed") else "m"
+        self.answer(200, {"data": [{"id": name, "owned_by": key}], "version": key})
 
     def do_POST(self) -> None:
         asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
@@ -160,7 +161,7 @@ def test_a_list_of_models_that_is_refused_is_quoted(tmp_path: Path, echo: str) -
     assert "Loading model" in shown and not holds_secret(shown)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [*WAYS, "listed"])
 def test_neither_series_nor_log_nor_pages_hold_a_secret(
     tmp_path: Path, echo: str, way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
