@@ -230,8 +230,8 @@ def test_a_reset_while_the_request_is_still_being_sent(hostile: HostileServer) -
 def test_a_server_that_does_not_take_the_request(hostile: HostileServer) -> None:
     gone = threading.Event()
     try:
-        result = probe_large(hostile, lambda _: gone.wait(PATIENCE), "1s")
+        result = probe_large(hostile, lambda _: gone.wait(PATIENCE), "6s")
     finally:
         gone.set()
     assert result.outcome == "ttft_timeout"
-    assert "did not take the whole request within 1 s" in result.detail
+    assert "did not take the whole request within 6 s" in result.detail

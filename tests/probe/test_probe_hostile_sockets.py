@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 import pytest
@@ -61,23 +62,35 @@ STAGES = {
 }
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_peer_that_is_gone_without_a_word(stage: str, hostile: HostileServer) -> None:
-    pieces, outcome = STAGES[stage]
-    with mock.patch.dict(BEHAVIOURS, {"scripted": half_open(pieces)}):
-        assert timed(hostile.url("scripted")).outcome == outcome
+def at_every_stage(server: HostileServer, timeout: str, **limits: str) -> dict[str, ProbeResult]:
+    """Probe peers that are gone at each stage, all at once."""
+    names = {stage: f"half-open-{number}" for number, stage in enumerate(STAGES)}
+    plays = {names[stage]: half_open(pieces) for stage, (pieces, _) in STAGES.items()}
+
+    def probe_at(stage: str) -> ProbeResult:
+        return probe(server.url(names[stage]), timeout, **limits)
+
+    with mock.patch.dict(BEHAVIOURS, plays), ThreadPoolExecutor(len(STAGES)) as pool:
+        return dict(zip(STAGES, pool.map(probe_at, STAGES), strict=True))
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_the_limits_on_silence_see_it_sooner(stage: str, hostile: HostileServer) -> None:
-    pieces, outcome = STAGES[stage]
+def test_a_peer_that_is_gone_without_a_word(hostile: HostileServer) -> None:
+    began = time.monotonic()
+    results = at_every_stage(hostile, "4s")
+    assert 4.0 <= time.monotonic() - began < AT_MOST
+    assert {stage: result.outcome for stage, result in results.items()} == {
+        stage: outcome for stage, (_, outcome) in STAGES.items()
+    }
+    assert all("4 s" in result.detail for result in results.values())
+
+
+def test_the_limits_on_silence_see_it_sooner(hostile: HostileServer) -> None:
+    results = at_every_stage(hostile, "8s", ttft_timeout="3s", gap_timeout="3s")
     # With the reason of the end the last token has come, and no other is waited for.
-    expected = "deadline" if stage == "after the reason" else {"deadline": "gap_timeout"}.get(outcome, outcome)
-    with mock.patch.dict(BEHAVIOURS, {"scripted": half_open(pieces)}):
-        limits = {"ttft_timeout": "500ms", "gap_timeout": "500ms"}
-        result = probe(hostile.url("scripted"), "2s", **limits)
-    assert result.outcome == expected
-    assert ("2 s" if expected == "deadline" else "0.5 s") in result.detail
+    for stage, (_, outcome) in STAGES.items():
+        expected = outcome if outcome == "ttft_timeout" or stage == "after the reason" else "gap_timeout"
+        assert results[stage].outcome == expected, stage
+        assert ("8 s" if expected == "deadline" else "3 s") in results[stage].detail
 
 
 def test_a_peer_that_says_no_more_and_listens(hostile: HostileServer) -> None:
@@ -141,10 +154,10 @@ def test_the_first_address_refuses_and_the_second_answers(hostile: HostileServer
 def test_the_first_address_swallows_and_the_second_answers(hostile: HostileServer) -> None:
     """Each address has its share of the time that is left."""
     with deaf(0) as port, queued(port), resolving(("127.0.0.1", port), ("127.0.0.1", hostile.port)):
-        result = probe(url_of(hostile), "4s")
+        result = probe(url_of(hostile), "8s")
     assert result.outcome == "success"
-    # Half of the four seconds went into the first.
-    assert result.phases["tcp"] >= 1.9
+    # Half of the eight seconds went into the first.
+    assert result.phases["tcp"] >= 3.9
 
 
 def test_no_address_answers(free_port: int) -> None:
