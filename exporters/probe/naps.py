@@ -45,10 +45,9 @@ class Naps:
             return True
         found = sleeps(target, model, self._engine_of(target))
         with self._lock:
-            known = target.name in self._found
-            before = self._found.get(target.name)
+            before = self._found.get(target.name, False)
             self._found[target.name] = found
-        if not known or found is not before:
+        if found is not before:
             _log(target, found)
         return found is False
 
@@ -64,7 +63,7 @@ class Naps:
 
 def _log(target: Target, found: bool | None) -> None:
     if found is not None:
-        log.info("target %s %s", target.name, "sleeps; it is not probed" if found else "is awake")
+        log.info("target %s %s", target.name, "sleeps; it is not probed" if found else "no longer sleeps; it is probed")
         return
     advice = (
         "awake_url does not answer" if target.awake_url else "write awake_url:, as its engine is not one that tells"

@@ -194,7 +194,7 @@ def test_a_target_is_probed_while_it_is_awake_and_left_alone_while_it_sleeps(
     prober.run(key)
     assert (probes(hostile) - before, paused(prober, config)["asleep"]) == (2, 0)
     told = [record.message for record in caplog.records if "naps" in record.name]
-    assert told == ["target chat is awake", "target chat sleeps; it is not probed", "target chat is awake"]
+    assert told == ["target chat sleeps; it is not probed", "target chat no longer sleeps; it is probed"]
 
 
 def test_a_target_of_which_nothing_is_known_is_left_alone_and_not_shown_as_asleep(
