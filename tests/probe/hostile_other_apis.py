@@ -157,6 +157,8 @@ _responses(
     COMPLETED,
     Facts(text=""),
 )
+for kind in ("custom_tool_call_input", "mcp_call_arguments", "code_interpreter_call_code"):
+    _responses(kind, [responses.event(f"response.{kind}.delta", delta=w) for w in WORDS], COMPLETED, Facts(text=""))
 _responses("refusal", [responses.event("response.refusal.delta", delta=w) for w in WORDS], COMPLETED, Facts(text=""))
 _responses(
     "filtered",

@@ -25,6 +25,9 @@ _DELTAS: dict[str, Channel] = {
     "response.reasoning_text.delta": "reasoning",
     "response.reasoning_summary_text.delta": "reasoning",
     "response.function_call_arguments.delta": "tool",
+    "response.custom_tool_call_input.delta": "tool",
+    "response.mcp_call_arguments.delta": "tool",
+    "response.code_interpreter_call_code.delta": "tool",
     "response.refusal.delta": "refusal",
 }
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
