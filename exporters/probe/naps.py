@@ -56,7 +56,7 @@ class Naps:
         return self._found.get(target) is True
 
     def forget_all_but(self, targets: Collection[str]) -> None:
-        """Drop the targets that are configured no more."""
+        """Drop the targets that are configured no more, or may be woken now."""
         with self._lock:
             self._found = {name: found for name, found in self._found.items() if name in targets}
 

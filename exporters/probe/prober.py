@@ -83,7 +83,7 @@ class Prober:
         self.refusals.apply(config.targets)
         self.identities.forget_all_but(same)
         self.manners.forget_all_but(set(plans), fresh)
-        self.naps.forget_all_but(same)
+        self.naps.forget_all_but(same & {target.name for target in config.targets if not target.wake})
         self.history.forget_all_but(set(plans) - fresh)
         return fresh
 

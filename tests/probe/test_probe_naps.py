@@ -197,6 +197,18 @@ def test_a_target_is_probed_while_it_is_awake_and_left_alone_while_it_sleeps(
     assert told == ["target chat sleeps; it is not probed", "target chat no longer sleeps; it is probed"]
 
 
+def test_a_target_that_may_be_woken_from_now_on_is_not_shown_as_asleep(hostile: HostileServer, server: Server) -> None:
+    config = configured(hostile, server)
+    prober = Prober()
+    prober.apply(config)
+    server.answers, server.status = {"/state": ""}, 503
+    prober.run(("chat", "short"))
+    assert paused(prober, config)["asleep"] == 1
+    woken = parse_config(f"targets: [{{name: chat, url: '{hostile.url('good')}', model: m}}]", "f.yml", {})
+    prober.apply(woken)
+    assert paused(prober, woken)["asleep"] == 0
+
+
 def test_a_target_of_which_nothing_is_known_is_left_alone_and_not_shown_as_asleep(
     hostile: HostileServer, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
