@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 from certificates import Authority
 from hostile import HostileServer
+from hostile_dialects import DIALECTS
 from hostile_peer import BEHAVIOURS
 from hostile_player import FRAMINGS, answer_in, check_times, check_verdict, framed, played, probed
 from hostile_script import STREAMS, Stream
@@ -95,3 +96,11 @@ def test_records_of_tls_cut_anywhere(
     tls_server: HostileServer, authority: Authority, stream: Stream, framing: str, cuts: list[float]
 ) -> None:
     probe_cut(tls_server, stream, framing, cuts, {"ca_file": str(authority.folder / "ca.pem")})
+
+
+@pytest.mark.tool("openssl")
+@pytest.mark.parametrize("api", DIALECTS)
+def test_every_stream_over_tls(api: str, tls_server: HostileServer, authority: Authority) -> None:
+    for name in CUTTABLE:
+        if STREAMS[name].api == api:
+            probe_cut(tls_server, STREAMS[name], "chunked", [], {"ca_file": str(authority.folder / "ca.pem")})
