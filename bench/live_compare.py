@@ -44,8 +44,7 @@ LONG_TOKENS = 200
 
 # The engine and the client time the same answers; between them lie HTTP, loopback and two processes on a busy machine.
 SAME_REQUESTS = 1.25
-# Other answers to the same prompt, seconds apart: medians, since a busy machine holds up one of them now and then, and
-# wide, since probes that it held up are left out.
+# Other answers to the same prompt, seconds apart: medians, since a busy machine holds up one of them now and then.
 LIKE_REQUESTS = 3.0
 # What Prometheus extrapolates at the ends of a window.
 EXTRAPOLATED = 1.05
