@@ -104,6 +104,19 @@ VLLM_SPECULATIVE = Case(
     # No adapter runs or waits, and an empty label is none.
     other_labels={"lora_info": SCRAPED | {"max_lora": "1"}},
 )
+# Old and new names at once, of the same observations: each counts once.
+VLLM_BOTH = Case(
+    "vllm",
+    ("vllm-0.11.2.prom",),
+    "tiny",
+    {"requests_running": 3, "requests_waiting": 1, "prefix_cache_hit_ratio:5m": 50 / 200, "sleeping": 0}
+    | kv(0.4)
+    | tokens(200, 700)
+    | finished(stop=7, length=2, abort=1)
+    | rates(preemptions=2)
+    | {"requests_succeeded:increase1h": 7 + 2, "batch_tokens:mean_5m": 900},
+    latencies=VLLM.latencies,
+)
 VLLM_OLD = Case(
     "vllm",
     ("vllm-0.8.prom",),
@@ -119,5 +132,6 @@ CASES = [
     VLLM_DRAFTING,
     VLLM_ADAPTER,
     VLLM_SPECULATIVE,
+    VLLM_BOTH,
     VLLM_OLD,
 ]
