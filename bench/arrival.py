@@ -30,13 +30,13 @@ from prometheus_client import CollectorRegistry
 from bench.processes import certificate, running, stamped_server
 from bench.report import Ratio, judge, machine, quantile, show_table
 from exporters.probe.__main__ import keep_pauses_short
-from exporters.probe.ask import HOLD_SECONDS
-from exporters.probe.connection import Recorder
-from exporters.probe.deadline import Deadline
+from exporters.probe.asking.ask import HOLD_SECONDS
+from exporters.probe.asking.reader import exchange
 from exporters.probe.protocols import PROTOCOLS
-from exporters.probe.reader import exchange
-from exporters.probe.record import Record
-from exporters.probe.rendered import RenderedMetrics
+from exporters.probe.series.record import Record
+from exporters.probe.series.rendered import RenderedMetrics
+from exporters.probe.wire.connection import Recorder
+from exporters.probe.wire.deadline import Deadline
 from inferwatch.exposition import ExpositionServer
 
 GAP_MS = 20.0

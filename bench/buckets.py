@@ -15,7 +15,7 @@ from statistics import median
 from prometheus_client import Histogram
 
 from bench.report import Ratio, judge, quantile, show_table
-from exporters.probe.ladders import COARSE, FINE
+from exporters.probe.metrics.ladders import COARSE, FINE
 
 SEED = 20
 MEDIANS = 300
@@ -28,7 +28,7 @@ PROMETHEUS_DEFAULT = Histogram.DEFAULT_BUCKETS[:-1]
 VLLM_TTFT = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0,
              80.0, 160.0, 640.0, 2560.0)  # fmt: skip
 
-# What a ladder of factor 1.25 must show of 1.20; exporters/probe/ladders.py says so.
+# What a ladder of factor 1.25 must show of 1.20; exporters/probe/metrics/ladders.py says so.
 SHOWN_BAND = (1.17, 1.22)
 
 

@@ -1,6 +1,6 @@
 """One probe as an item of `inferwatch probe --json`; docs/probe-result.schema.json describes it."""
 
-from exporters.probe.run import ProbeResult
+from exporters.probe.asking.run import ProbeResult
 
 SUCCESS = "success"
 

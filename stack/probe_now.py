@@ -9,15 +9,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from exporters.probe.explain import explained
+from exporters.probe.asking.run import ProbeResult, run_probe, unasked
+from exporters.probe.asking.transcript import Transcript
 from exporters.probe.failures import ProbeError
 from exporters.probe.metrics import PHASES
-from exporters.probe.models import served_models
-from exporters.probe.naps import sleeps
-from exporters.probe.quoted import Quoted
-from exporters.probe.run import ProbeResult, run_probe, unasked
-from exporters.probe.transcript import Transcript
-from exporters.probe.versions import own_version
+from exporters.probe.targets.models import served_models
+from exporters.probe.targets.naps import sleeps
+from exporters.probe.targets.versions import own_version
+from exporters.probe.views.explain import explained
+from exporters.probe.views.quoted import Quoted
 from inferwatch.config import Config, Scenario, Target, load_config
 from inferwatch.durations import format_duration
 from inferwatch.errors import ConfigError

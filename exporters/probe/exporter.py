@@ -11,25 +11,26 @@ from prometheus_client import CollectorRegistry
 from prometheus_client import Metric as Family
 from prometheus_client.registry import Collector
 
-from exporters.probe import discovery, metrics
-from exporters.probe.any_target import AnyTarget
-from exporters.probe.configured import ConfiguredCollector
-from exporters.probe.cost import CostMeter
-from exporters.probe.deadline import expire_all
-from exporters.probe.engine_kinds import EngineKinds
-from exporters.probe.families import Families
-from exporters.probe.found import FoundCollector
-from exporters.probe.lag import MONITOR
-from exporters.probe.naps import Naps
-from exporters.probe.oneshot import OneShots
-from exporters.probe.pages import TargetsPage
-from exporters.probe.paused import PausedCollector
-from exporters.probe.prober import Prober
+from exporters.probe import metrics
+from exporters.probe.asking.lag import MONITOR
 from exporters.probe.reload import ConfigKeeper
-from exporters.probe.rendered import RenderedMetrics
-from exporters.probe.schedule import Schedule
+from exporters.probe.scheduling.paused import PausedCollector
+from exporters.probe.scheduling.prober import Prober
+from exporters.probe.scheduling.schedule import Schedule
+from exporters.probe.series.configured import ConfiguredCollector
+from exporters.probe.series.cost import CostMeter
+from exporters.probe.series.families import Families
+from exporters.probe.series.found import FoundCollector
+from exporters.probe.series.rendered import RenderedMetrics
 from exporters.probe.state import own_seed
-from exporters.probe.versions import ServerVersions
+from exporters.probe.targets import discovery
+from exporters.probe.targets.engine_kinds import EngineKinds
+from exporters.probe.targets.naps import Naps
+from exporters.probe.targets.versions import ServerVersions
+from exporters.probe.views.any_target import AnyTarget
+from exporters.probe.views.oneshot import OneShots
+from exporters.probe.views.pages import TargetsPage
+from exporters.probe.wire.deadline import expire_all
 from inferwatch import __version__
 from inferwatch.config import Config
 from inferwatch.exposition import ExpositionServer, Request, Response, Route

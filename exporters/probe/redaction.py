@@ -9,7 +9,7 @@ from functools import cached_property
 from urllib.parse import quote
 
 from exporters.probe.failures import ProbeError
-from exporters.probe.way import way_to
+from exporters.probe.wire.way import way_to
 from inferwatch.config import Target
 from inferwatch.secrets import SecretError, auth_headers
 

@@ -10,7 +10,7 @@ from inferwatch.strict_yaml import Finding, FindingsError, Strict
 
 SloName = Literal["ttft", "tpot", "e2e"]
 SLO_NAMES: tuple[SloName, ...] = ("ttft", "tpot", "e2e")
-# Where the probes' histograms end (exporters/probe/ladders.py): a quantile above could not be told from it.
+# Where the probes' histograms end (exporters/probe/metrics/ladders.py): a quantile above could not be told from it.
 LARGEST_SLO_SECONDS: dict[SloName, float] = {"ttft": 60.0, "tpot": 1.0, "e2e": 100.0}
 RECORDED_QUANTILES = (0.5, 0.95, 0.99)
 

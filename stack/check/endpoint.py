@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from exporters.probe.failures import ProbeError
 from exporters.probe.protocols import PROTOCOLS
-from exporters.probe.way import way_to
+from exporters.probe.wire.way import way_to
 from inferwatch.config import Target
 from stack.check.findings import Finding, fail, ok, warn
 from stack.check.http import Answer, get

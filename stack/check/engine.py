@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import urljoin
 
 from exporters.probe.failures import ProbeError
-from exporters.probe.recognition import SAYS, Recognised, by_server, origin
-from exporters.probe.way import way_to
+from exporters.probe.targets.recognition import SAYS, Recognised, by_server, origin
+from exporters.probe.wire.way import way_to
 from inferwatch.config import Target
 from inferwatch.engines import Engine, load_engines, recognise
 from stack.check.findings import Finding, fail, ok, warn

@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from exporters.probe.connection import Recorder
-from exporters.probe.deadline import Deadline
+from exporters.probe.asking.reader import ConnectionLostError, TooLargeError, exchange
 from exporters.probe.failures import ProbeError
-from exporters.probe.reader import ConnectionLostError, TooLargeError, exchange
-from exporters.probe.way import DIRECT, Way
+from exporters.probe.wire.connection import Recorder
+from exporters.probe.wire.deadline import Deadline
+from exporters.probe.wire.way import DIRECT, Way
 
 TIMEOUT = 10.0
 LARGEST = 16 << 20

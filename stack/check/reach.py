@@ -10,7 +10,7 @@ from dataclasses import replace
 from urllib.parse import SplitResult, urlsplit
 
 from exporters.probe.failures import ProbeError
-from exporters.probe.trust import trusted_context
+from exporters.probe.wire.trust import trusted_context
 from inferwatch.config.connection import Tls
 from stack.check.container import HOST_ALIAS, inside_container, is_loopback, is_public, listens_on_loopback_only
 from stack.check.findings import Finding, fail, ok, warn

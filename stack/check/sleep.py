@@ -1,7 +1,7 @@
 """Whether a target that probes must not wake can be asked if it sleeps."""
 
-from exporters.probe.engine_kinds import EngineKinds
-from exporters.probe.naps import TELLING_ENGINES, sleeps
+from exporters.probe.targets.engine_kinds import EngineKinds
+from exporters.probe.targets.naps import TELLING_ENGINES, sleeps
 from inferwatch.config import Config, Target
 from stack.check.findings import Finding, fail, ok
 

@@ -2,7 +2,7 @@
 
 import math
 
-from exporters.probe.spending import most_tokens, per_day
+from exporters.probe.scheduling.spending import most_tokens, per_day
 from inferwatch.config import Config, Scenario, Target
 from inferwatch.durations import format_duration
 from stack.check.findings import Finding, ok, warn

@@ -6,6 +6,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # Each folder may import itself and what stands in the lines above; alerting and dashboards stand side by side.
 LAYERS = [{"inferwatch"}, {"exporters"}, {"prometheus"}, {"alerting", "dashboards"}, {"stack"}]
+# The floors inside the probe exporter; the files beside the folders are its ground (failures, redaction) and its roof.
+PROBE = ["metrics", "wire", "protocols", "checks", "asking", "targets", "series", "scheduling", "views"]
 FOLDERS = [folder for layer in LAYERS for folder in layer]
 FILES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))
 
@@ -37,3 +39,17 @@ def test_the_exporters_know_nothing_of_each_other():
     for own, other in (("gpu", "probe"), ("probe", "gpu")):
         for file in (ROOT / "exporters" / own).rglob("*.py"):
             assert f"exporters.{other}" not in file.read_text(), file
+
+
+def test_imports_go_down_inside_the_probe_exporter():
+    home = ROOT / "exporters" / "probe"
+    assert {folder.name for folder in home.iterdir() if (folder / "__init__.py").exists()} == set(PROBE)
+    upward = []
+    for depth, own in enumerate(PROBE):
+        above = [f"exporters.probe.{name}" for name in PROBE[depth + 1 :]]
+        for file in (home / own).rglob("*.py"):
+            modules = {
+                node.module or "" for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom)
+            }
+            upward += [f"{file.relative_to(home)} imports {name}" for name in modules if name.startswith(tuple(above))]
+    assert not upward

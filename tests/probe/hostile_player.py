@@ -17,13 +17,13 @@ from hostile_peer import Peer
 from hostile_script import Stream
 from probe_helpers import scenario, target
 
-from exporters.probe import ask
-from exporters.probe.connection import Recorder
-from exporters.probe.reader import ConnectionLostError, Exchange
-from exporters.probe.run import ProbeResult, run_probe
-from exporters.probe.session import KeptConnection
-from exporters.probe.timeline import text_of
-from exporters.probe.transcript import Transcript
+from exporters.probe.asking import ask
+from exporters.probe.asking.reader import ConnectionLostError, Exchange
+from exporters.probe.asking.run import ProbeResult, run_probe
+from exporters.probe.asking.timeline import text_of
+from exporters.probe.asking.transcript import Transcript
+from exporters.probe.wire.connection import Recorder
+from exporters.probe.wire.session import KeptConnection
 
 ALLOWED = ["stop", "length", "tool_calls"]
 Cut = Callable[[bytes], list[bytes]]

@@ -9,11 +9,11 @@ import requests
 from hostile import HostileServer
 from test_probe_oneshot import SECRET, probes, shown
 
-from exporters.probe import oneshot
-from exporters.probe.any_target import FILE_NAME, AnyTarget, target_of
 from exporters.probe.exporter import ProbeExporter
-from exporters.probe.oneshot import OneShots
-from exporters.probe.prober import Prober
+from exporters.probe.scheduling.prober import Prober
+from exporters.probe.views import oneshot
+from exporters.probe.views.any_target import FILE_NAME, AnyTarget, target_of
+from exporters.probe.views.oneshot import OneShots
 from inferwatch.config import parse_config
 from inferwatch.errors import ConfigError
 from inferwatch.exposition import Request, Response

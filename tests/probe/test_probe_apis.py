@@ -6,8 +6,8 @@ from hostile_peer import BEHAVIOURS
 from probe_helpers import scenario, target
 
 from exporters.probe import metrics
-from exporters.probe.models import served_models
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.asking.run import ProbeResult, run_probe
+from exporters.probe.targets.models import served_models
 
 STREAMS = {
     # behaviour: (outcome, output tokens, prompt tokens, who counted, finish reason)

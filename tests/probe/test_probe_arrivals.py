@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 from hostile import HostileServer
 
-from exporters.probe.connection import Recorder
-from exporters.probe.deadline import Deadline
-from exporters.probe.kernel_stamps import SPACE, arrived_at, ask_for_stamps
-from exporters.probe.reader import LIMIT_MARGIN_SECONDS, exchange
-from exporters.probe.receiver import LARGEST_QUEUE, Inbox, Piece, Receiver
+from exporters.probe.asking.reader import LIMIT_MARGIN_SECONDS, exchange
+from exporters.probe.wire.connection import Recorder
+from exporters.probe.wire.deadline import Deadline
+from exporters.probe.wire.kernel_stamps import SPACE, arrived_at, ask_for_stamps
+from exporters.probe.wire.receiver import LARGEST_QUEUE, Inbox, Piece, Receiver
 
 PATIENCE = 60.0
 SO_TIMESTAMPNS = 35

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from language_samples import SAMPLES
 from probe_helpers import scenario, target
 
+from exporters.probe.asking.prompts import case_of
+from exporters.probe.asking.run import ProbeResult, run_probe
 from exporters.probe.checks import failed_check, last_number
 from exporters.probe.checks.language import language_of, stop_words
 from exporters.probe.checks.repetition import most_repeats
-from exporters.probe.prompts import case_of
-from exporters.probe.run import ProbeResult, run_probe
 from inferwatch.config.built_in import BUILT_IN_SCENARIOS, CANARY, CANARY_LONG
 from inferwatch.config.checks import TOLD_BY_SCRIPT, Checks, Language
 from inferwatch.config.scenario import Scenario

@@ -13,9 +13,9 @@ from hostile import HostileServer
 from probe_helpers import scenario, target
 
 from exporters.probe import metrics
-from exporters.probe.deadline import Deadline, expire_all
-from exporters.probe.models import served_models
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.asking.run import ProbeResult, run_probe
+from exporters.probe.targets.models import served_models
+from exporters.probe.wire.deadline import Deadline, expire_all
 from inferwatch.errors import InferwatchError
 
 

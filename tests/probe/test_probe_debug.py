@@ -18,8 +18,8 @@ import requests
 from probe_helpers import until
 
 from exporters.probe.exporter import ProbeExporter
-from exporters.probe.oneshot import OneShots
-from exporters.probe.prober import Prober
+from exporters.probe.scheduling.prober import Prober
+from exporters.probe.views.oneshot import OneShots
 from inferwatch.config import parse_config
 from inferwatch.exposition import Request
 from stack.probe_now import probe_now

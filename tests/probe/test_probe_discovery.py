@@ -5,8 +5,8 @@ from http import HTTPStatus
 
 import pytest
 
-from exporters.probe import discovery
-from exporters.probe.engine_kinds import EngineKinds
+from exporters.probe.targets import discovery
+from exporters.probe.targets.engine_kinds import EngineKinds
 from inferwatch.config import Config, Target, parse_config
 from inferwatch.engines import load_engines
 from inferwatch.exposition import Request

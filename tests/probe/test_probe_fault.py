@@ -7,9 +7,9 @@ import pytest
 from hostile import HostileServer
 from probe_helpers import scenario, target
 
-from exporters.probe.budget import Amount
+from exporters.probe.asking.run import run_probe
 from exporters.probe.fault import fault
-from exporters.probe.run import run_probe
+from exporters.probe.scheduling.budget import Amount
 
 
 def test_the_place_is_the_last_line_of_ours() -> None:
@@ -29,7 +29,7 @@ def test_its_text_is_left_out() -> None:
 
 
 def test_a_probe_that_meets_one_ends_and_says_where(hostile: HostileServer) -> None:
-    with patch("exporters.probe.run.figures", side_effect=KeyError("the answer")):
+    with patch("exporters.probe.asking.run.figures", side_effect=KeyError("the answer")):
         result = run_probe(target(hostile.url("good")), "short", scenario(), "m")
     assert result.outcome == "internal"
     assert "KeyError at run.py:" in result.detail and "the answer" not in result.detail

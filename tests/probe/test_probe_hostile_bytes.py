@@ -13,8 +13,8 @@ from hostile_dialects import DIALECTS
 from hostile_peer import BEHAVIOURS, Peer
 from probe_helpers import scenario, target, until
 
-from exporters.probe.models import served_models
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.asking.run import ProbeResult, run_probe
+from exporters.probe.targets.models import served_models
 from inferwatch.errors import InferwatchError
 
 GIGABYTE = 1 << 30

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporters.probe import metrics
-from exporters.probe.run import ProbeResult
+from exporters.probe.asking.run import ProbeResult
 
 OUTCOMES = set(metrics.OUTCOMES) - {"internal", "tainted"}
 # Every name that a protocol looks for, and every value that it compares with.

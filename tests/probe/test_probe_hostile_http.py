@@ -11,7 +11,7 @@ from hostile_player import check_verdict, probed
 from hostile_script import STREAMS, Stream
 from probe_helpers import PATIENCE, scenario, target
 
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.asking.run import ProbeResult, run_probe
 
 GOOD = STREAMS["base@openai-chat"]
 BODY = b"".join(data for _, data in GOOD.steps())

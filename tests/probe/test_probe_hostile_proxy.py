@@ -8,7 +8,7 @@ from hostile_peer import FINISH, contents
 from hostile_ports import answering
 from probe_helpers import scenario, target
 
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.asking.run import ProbeResult, run_probe
 
 LOGIN = "somebody:very-secret"
 ENCODED = base64.b64encode(LOGIN.encode()).decode()

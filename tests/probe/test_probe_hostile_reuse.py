@@ -10,7 +10,7 @@ from hostile_player import check_verdict, framed, probed
 from hostile_script import STREAMS, Stream
 from probe_helpers import PATIENCE
 
-from exporters.probe.session import KeptConnection
+from exporters.probe.wire.session import KeptConnection
 
 NAMES = sorted(name for name, stream in STREAMS.items() if sum(len(data) for _, data in stream.steps()) < 1 << 18)
 

@@ -11,7 +11,7 @@ from hostile_dialects import DIALECTS, Dialect
 from hostile_peer import BEHAVIOURS, Peer
 from probe_helpers import scenario, target
 
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.asking.run import ProbeResult, run_probe
 
 Keep = Callable[[Dialect], bytes]
 # What keeps a connection alive and is no token.

@@ -14,8 +14,8 @@ from hostile_peer import BEHAVIOURS, FINISH, Peer, contents, stream
 from hostile_ports import deaf, queued
 from probe_helpers import PATIENCE, scenario, target, until
 
-from exporters.probe.resolver import MOST_HANGING, _hanging
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.asking.run import ProbeResult, run_probe
+from exporters.probe.wire.resolver import MOST_HANGING, _hanging
 
 LIMIT = 1.0
 # Far above what the interruption itself takes, on any machine.

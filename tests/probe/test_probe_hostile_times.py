@@ -25,8 +25,8 @@ from hostile_player import check_verdict, probed
 from hostile_script import STREAMS, Stream
 from probe_helpers import PATIENCE
 
-from exporters.probe import ask
-from exporters.probe.reader import Exchange
+from exporters.probe.asking import ask
+from exporters.probe.asking.reader import Exchange
 
 # Between the kernel's clock and ours, when one is told on the other.
 SLACK = 0.002

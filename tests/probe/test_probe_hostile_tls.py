@@ -14,7 +14,7 @@ from hostile_player import ALLOWED
 from hostile_ports import answering
 from probe_helpers import scenario, target
 
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.asking.run import ProbeResult, run_probe
 
 pytestmark = pytest.mark.tool("openssl")
 

@@ -8,10 +8,11 @@ from hostile_apis import event
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
-from exporters.probe.found import FoundCollector
-from exporters.probe.identity import Identities, label
-from exporters.probe.prober import Prober
 from exporters.probe.protocols import PROTOCOLS
+from exporters.probe.protocols.base import label
+from exporters.probe.scheduling.prober import Prober
+from exporters.probe.series.found import FoundCollector
+from exporters.probe.targets.identity import Identities
 from inferwatch.config import parse_config
 
 

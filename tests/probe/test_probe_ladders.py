@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from exporters.probe.ladders import COARSE, FINE, LADDERS, Ladders, ladder
+from exporters.probe.metrics.ladders import COARSE, FINE, LADDERS, Ladders, ladder
 from inferwatch.config.model import Prober
 from inferwatch.config.objectives import LARGEST_SLO_SECONDS, SLO_NAMES
 

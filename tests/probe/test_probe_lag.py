@@ -7,9 +7,9 @@ import pytest
 from hostile import HostileServer
 from probe_helpers import scenario, target, until
 
-from exporters.probe import lag
-from exporters.probe.lag import STEP_SECONDS, LagMonitor, tainted
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.asking import lag
+from exporters.probe.asking.lag import STEP_SECONDS, LagMonitor, tainted
+from exporters.probe.asking.run import ProbeResult, run_probe
 
 
 class Clock:
@@ -107,7 +107,7 @@ def lagging(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process that is held up all the time."""
     monitor = LagMonitor()
     monkeypatch.setattr(monitor, "held_up", lambda at: 5.0)
-    monkeypatch.setattr("exporters.probe.run.MONITOR", monitor)
+    monkeypatch.setattr("exporters.probe.asking.run.MONITOR", monitor)
     yield
 
 

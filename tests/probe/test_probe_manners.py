@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporters.probe import manners
-from exporters.probe.manners import Manners, retry_after_seconds, wait
 from exporters.probe.metrics import OUTCOMES
-from exporters.probe.schedule import JITTER, fraction
+from exporters.probe.scheduling import manners
+from exporters.probe.scheduling.manners import Manners, wait
+from exporters.probe.scheduling.schedule import JITTER, fraction
+from exporters.probe.wire.retry_after import retry_after_seconds
 
 KEY = ("chat", "short")
 OTHER = ("chat", "long")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exporters.probe.cost import LONGEST_CATCH_UP, CostMeter, price_of
+from exporters.probe.series.cost import LONGEST_CATCH_UP, CostMeter, price_of
 from inferwatch.config import Config, parse_config
 
 

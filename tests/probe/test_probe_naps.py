@@ -11,9 +11,9 @@ import pytest
 from hostile import HostileServer
 from probe_helpers import target
 
-from exporters.probe.naps import Naps, sleeps
-from exporters.probe.paused import PausedCollector
-from exporters.probe.prober import Prober
+from exporters.probe.scheduling.paused import PausedCollector
+from exporters.probe.scheduling.prober import Prober
+from exporters.probe.targets.naps import Naps, sleeps
 from inferwatch.config import Config, parse_config
 from inferwatch.errors import ConfigError
 

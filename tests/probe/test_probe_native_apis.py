@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from probe_helpers import scenario, target
 
-from exporters.probe.models import served_models
+from exporters.probe.asking.run import ProbeResult, run_probe
 from exporters.probe.protocols import PROTOCOLS, Question, StreamEvent, Usage
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.targets.models import served_models
 
 CONVERSATION = Question(
     ({"role": "system", "content": "be brief"}, {"role": "user", "content": "count"}), max_tokens=64

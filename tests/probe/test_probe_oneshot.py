@@ -13,8 +13,8 @@ from probe_helpers import until
 from prometheus_client.parser import text_string_to_metric_families
 
 from exporters.probe.exporter import ProbeExporter
-from exporters.probe.oneshot import OneShots
-from exporters.probe.prober import Prober
+from exporters.probe.scheduling.prober import Prober
+from exporters.probe.views.oneshot import OneShots
 from inferwatch.config import Config, parse_config
 from inferwatch.exposition import Request, Response
 

@@ -7,10 +7,10 @@ import pytest
 from hostile import HostileServer
 from page_server import Server
 
-from exporters.probe.history import LENGTH, History
-from exporters.probe.pages import TargetsPage
-from exporters.probe.prober import Prober
-from exporters.probe.run import ProbeResult
+from exporters.probe.asking.run import ProbeResult
+from exporters.probe.scheduling.history import LENGTH, History
+from exporters.probe.scheduling.prober import Prober
+from exporters.probe.views.pages import TargetsPage
 from inferwatch.config import Config, parse_config
 from inferwatch.exposition import Request
 

@@ -5,9 +5,9 @@ from hostile import HostileServer
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
-from exporters.probe.found import FoundCollector
-from exporters.probe.parameters import fitted, refused_parameter
-from exporters.probe.prober import Prober
+from exporters.probe.asking.parameters import fitted, refused_parameter
+from exporters.probe.scheduling.prober import Prober
+from exporters.probe.series.found import FoundCollector
 from inferwatch.config import parse_config
 
 SENT = ("model", "messages", "max_tokens", "temperature", "stream", "stream_options")

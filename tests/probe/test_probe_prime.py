@@ -5,10 +5,10 @@ from hostile import HostileServer
 from hostile_peer import BEHAVIOURS, END, FINISH, Peer, chunk, data, usage_chunk
 from probe_helpers import scenario, target
 
-from exporters.probe.measured import MeasuredCollector
-from exporters.probe.record import Record
-from exporters.probe.run import ProbeResult, run_probe
-from exporters.probe.spending import Spending, per_day
+from exporters.probe.asking.run import ProbeResult, run_probe
+from exporters.probe.scheduling.spending import Spending, per_day
+from exporters.probe.series.measured import MeasuredCollector
+from exporters.probe.series.record import Record
 from inferwatch.config import Slo, parse_config
 from inferwatch.errors import ConfigError
 

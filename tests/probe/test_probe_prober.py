@@ -8,9 +8,9 @@ import pytest
 from hostile import HostileServer
 from probe_helpers import until
 
-from exporters.probe.deadline import expire_all
-from exporters.probe.prober import Prober
-from exporters.probe.record import Series
+from exporters.probe.scheduling.prober import Prober
+from exporters.probe.series.record import Series
+from exporters.probe.wire.deadline import expire_all
 from inferwatch.config import Config, parse_config
 
 KEY = ("chat", "short")
@@ -189,7 +189,7 @@ def test_a_fault_of_ours_is_an_outcome_too(hostile: HostileServer, monkeypatch: 
     def fault(*_: object) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr("exporters.probe.prober.run_probe", fault)
+    monkeypatch.setattr("exporters.probe.scheduling.prober.run_probe", fault)
     prober = Prober()
     prober.apply(config(hostile.url("good"), "model: m"))
     prober.run(KEY)

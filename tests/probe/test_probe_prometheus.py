@@ -15,7 +15,7 @@ from hostile import HostileServer
 from probe_helpers import until
 
 from exporters.probe.exporter import ProbeExporter
-from exporters.probe.rendered import RenderedMetrics
+from exporters.probe.series.rendered import RenderedMetrics
 
 WILD = 'quote " back\\slash line\nend, ünï'
 STARTED = 'llm_probe_started_total{target="%s"}'

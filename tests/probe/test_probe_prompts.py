@@ -3,7 +3,7 @@
 import pytest
 from probe_helpers import scenario
 
-from exporters.probe.prompts import case_of, question_of
+from exporters.probe.asking.prompts import case_of, question_of
 from exporters.probe.protocols import PROTOCOLS, Question
 from inferwatch.config import Scenario
 

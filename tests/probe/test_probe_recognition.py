@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from page_server import Server
 
-from exporters.probe import engine_kinds
-from exporters.probe.engine_kinds import EngineKinds
+from exporters.probe.targets import engine_kinds
+from exporters.probe.targets.engine_kinds import EngineKinds
 from inferwatch.config import Config, parse_config
 
 VLLM = 'vllm:num_requests_running{model_name="m"} 1.0\n'

@@ -10,11 +10,11 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.parser import text_string_to_metric_families
 
 from exporters.probe import metrics
-from exporters.probe.ladders import COARSE, FINE, LADDERS
-from exporters.probe.measured import MeasuredCollector
-from exporters.probe.prime import Primed
-from exporters.probe.record import Record, meets
-from exporters.probe.run import ProbeResult
+from exporters.probe.asking.prime import Primed
+from exporters.probe.asking.run import ProbeResult
+from exporters.probe.metrics.ladders import COARSE, FINE, LADDERS
+from exporters.probe.series.measured import MeasuredCollector
+from exporters.probe.series.record import Record, meets
 from inferwatch.config import Slo
 from inferwatch.config.model import Buckets
 

@@ -7,7 +7,7 @@ import pytest
 from hostile import HostileServer
 
 from exporters.probe.exporter import ProbeExporter
-from exporters.probe.refusals import FILE_NAME, VALID_SECONDS, Refusals
+from exporters.probe.scheduling.refusals import FILE_NAME, VALID_SECONDS, Refusals
 from inferwatch.config import Target
 
 CHAT = Target(name="chat", url="http://one/v1")

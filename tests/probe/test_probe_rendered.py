@@ -14,12 +14,12 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.parser import text_string_to_metric_families
 from test_probe_record import GOOD, SLO
 
-from exporters.probe import rendered
-from exporters.probe.families import Families
-from exporters.probe.measured import MeasuredCollector
 from exporters.probe.metrics import TARGETS_CONFIGURED
-from exporters.probe.record import Record
-from exporters.probe.rendered import RenderedMetrics
+from exporters.probe.series import rendered
+from exporters.probe.series.families import Families
+from exporters.probe.series.measured import MeasuredCollector
+from exporters.probe.series.record import Record
+from exporters.probe.series.rendered import RenderedMetrics
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 WILD = 'quote " backslash \\ line\n# HELP llm_probe_started_total no'

@@ -4,9 +4,9 @@ import pytest
 from hostile import HostileServer
 from prometheus_client import CollectorRegistry
 
-from exporters.probe.found import FoundCollector
-from exporters.probe.prober import Prober
-from exporters.probe.responses import MOST_CODES, Responses
+from exporters.probe.scheduling.prober import Prober
+from exporters.probe.series.found import FoundCollector
+from exporters.probe.series.responses import MOST_CODES, Responses
 from inferwatch.config import Config, parse_config
 
 

@@ -14,10 +14,10 @@ from probe_helpers import scenario, target, until
 from proxies import Proxy, proxying
 
 from exporters.probe import metrics
-from exporters.probe.prober import Prober
-from exporters.probe.run import ProbeResult, run_probe
-from exporters.probe.session import KeptConnection
-from exporters.probe.spending import used
+from exporters.probe.asking.run import ProbeResult, run_probe
+from exporters.probe.scheduling.prober import Prober
+from exporters.probe.scheduling.spending import used
+from exporters.probe.wire.session import KeptConnection
 from inferwatch.config import Config, parse_config
 
 EVENTS = [data(chunk({"content": "one"})), data(chunk({"content": " two"})), FINISH, data(usage_chunk(USAGE)), END]

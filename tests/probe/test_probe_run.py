@@ -9,7 +9,7 @@ from hostile_peer import BEHAVIOURS
 from probe_helpers import scenario, target
 
 from exporters.probe import metrics
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.asking.run import ProbeResult, run_probe
 
 SUCCESSES = {
     # behaviour: (output tokens, who counted them, finish reason)

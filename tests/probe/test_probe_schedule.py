@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from probe_helpers import until
 
-from exporters.probe.schedule import JITTER, PhaseTrigger, Schedule, fraction
+from exporters.probe.scheduling.schedule import JITTER, PhaseTrigger, Schedule, fraction
 
 Key = tuple[str, str]
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from exporters.probe.budget import FILE_NAME, Amount, Budgets
-from exporters.probe.run import ProbeResult
-from exporters.probe.spending import Booking, Spending, estimated_tokens, per_day, used
+from exporters.probe.asking.run import ProbeResult
+from exporters.probe.scheduling.budget import FILE_NAME, Amount, Budgets
+from exporters.probe.scheduling.spending import Booking, Spending, estimated_tokens, per_day, used
 from inferwatch.config import Config, Target, parse_config
 from inferwatch.config.cost import ProbeBudget
 

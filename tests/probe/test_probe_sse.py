@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.probe.failures import StreamFormatError
-from exporters.probe.sse import ServerSentEvent, SseSplitter
+from exporters.probe.protocols.sse import ServerSentEvent, SseSplitter
 
 # Any text without line ends, with the characters that str.splitlines would split on.
 line_text = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=20)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.probe import metrics
+from exporters.probe.asking.timeline import Answer, Arrival, Ending, Figures, figures, stamps_taken_late
 from exporters.probe.protocols import StreamEvent, Usage
 from exporters.probe.protocols.base import Channel
-from exporters.probe.timeline import Answer, Arrival, Ending, Figures, figures, stamps_taken_late
 
 TOKEN = StreamEvent("content", "x")
 ROLE = StreamEvent()

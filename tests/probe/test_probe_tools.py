@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from probe_helpers import target
 
+from exporters.probe.asking.prompts import case_of, question_of
+from exporters.probe.asking.run import ProbeResult, run_probe
 from exporters.probe.checks import failed_check
-from exporters.probe.prompts import case_of, question_of
 from exporters.probe.protocols import PROTOCOLS
 from exporters.probe.protocols.calls import Call, calls_of
-from exporters.probe.run import ProbeResult, run_probe
 from inferwatch.config import Scenario, parse_config
 from inferwatch.config.checks import Checks
 from inferwatch.config.schema import schema_of

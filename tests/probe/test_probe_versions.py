@@ -7,9 +7,9 @@ from hostile import HostileServer
 from page_server import Server, serving
 from probe_helpers import until
 
-from exporters.probe.engine_kinds import EngineKinds
 from exporters.probe.exporter import ProbeExporter
-from exporters.probe.versions import AWAKE_SECONDS, RECHECK_SECONDS, ServerVersions, version_at
+from exporters.probe.targets.engine_kinds import EngineKinds
+from exporters.probe.targets.versions import AWAKE_SECONDS, RECHECK_SECONDS, ServerVersions, version_at
 from inferwatch.config import Config, parse_config
 from inferwatch.engines import load_engines
 

@@ -12,8 +12,8 @@ from probe_helpers import scenario, target
 from proxies import Proxy, proxying
 
 from exporters.probe import metrics
-from exporters.probe.models import served_models
-from exporters.probe.run import ProbeResult, run_probe
+from exporters.probe.asking.run import ProbeResult, run_probe
+from exporters.probe.targets.models import served_models
 from inferwatch.config import parse_config
 from inferwatch.errors import ConfigError
 

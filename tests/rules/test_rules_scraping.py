@@ -12,8 +12,8 @@ import pytest
 import yaml
 from rules_prometheus import Pages, Prometheus, running, serving
 
-from exporters.probe import discovery
-from exporters.probe.engine_kinds import EngineKinds
+from exporters.probe.targets import discovery
+from exporters.probe.targets.engine_kinds import EngineKinds
 from inferwatch.config import parse_config
 from inferwatch.engines import load_engines
 from stack import runconfig

@@ -1,6 +1,6 @@
 """What probes measured, by target, scenario and model."""
 
-from exporters.probe import ladders
+from exporters.probe.metrics import ladders
 from exporters.probe.metrics.declare import PROBE
 from inferwatch.metric import Metric
 

@@ -12,6 +12,8 @@ NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 LARGEST_COUNT = 1 << 31
 # JSON knows integers that are larger than any float.
 LARGEST_NUMBER = 1 << 63
+# A server's name for something that becomes a label is at most so long.
+LONGEST_LABEL = 128
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
@@ -119,6 +121,11 @@ class ProbeProtocol(Protocol):
 
     def decoder(self, stream: bool = True) -> Decoder:
         """Return a decoder for one answer, which is a stream or one document."""
+
+
+def label(value: object) -> str | None:
+    """Return a server's name for something if it is short and printable enough for a label, else None."""
+    return value if isinstance(value, str) and 0 < len(value) <= LONGEST_LABEL and value.isprintable() else None
 
 
 def identifier(value: object) -> str | None:

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from exporters.probe.failures import StreamFormatError
-from exporters.probe.identity import label
-from exporters.probe.ndjson import LineSplitter
-from exporters.probe.protocols.base import StreamEvent, error_identifier
-from exporters.probe.sse import ServerSentEvent, SseSplitter
+from exporters.probe.protocols.base import StreamEvent, error_identifier, label
+from exporters.probe.protocols.ndjson import LineSplitter
+from exporters.probe.protocols.sse import ServerSentEvent, SseSplitter
 
 Json = dict[str, object]
 Read = Callable[[Json], StreamEvent]

@@ -1,0 +1,83 @@
+"""The request before a warm probe: the same prompt, answered with a token or a few, so that its prefix is cached.
+
+It is no probe: it has no outcome and is in no histogram. Its tokens are counted and charged like a probe's.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from exporters.probe.asking.ask import ask
+from exporters.probe.asking.timeline import Answer, TokenSource, figures
+from exporters.probe.asking.transcript import Transcript
+from exporters.probe.failures import ProbeError
+from exporters.probe.fault import fault
+from exporters.probe.wire.connection import Recorder
+from exporters.probe.wire.deadline import Deadline
+from exporters.probe.wire.session import KeptConnection
+from inferwatch.config import Scenario, Target
+from inferwatch.config.scenario import Case
+
+# The least that every API takes as a limit: OpenAI's Responses refuse fewer than 16.
+MAX_TOKENS = {"openai-responses": 16}
+# How an answer ended says nothing about the cache, which holds the prompt once there is an answer.
+_FILLED = ("success", "finish_reason", "no_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Primed:
+    """What became of the request.
+
+    Attributes:
+        problem: Why the prompt may not be cached; "" if it is.
+        sent: Whether the server was asked at all.
+        prompt_tokens: As the server counted them.
+        output_tokens: As the server counted them, or by chunks.
+        token_source: Who counted.
+        asked_for_patience: The server's refusal, if it said Retry-After: the probe is not sent then.
+    """
+
+    problem: str = ""
+    sent: bool = True
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    token_source: TokenSource | None = None
+    asked_for_patience: ProbeError | None = None
+
+
+def output_limit(target: Target) -> int:
+    """Return the most tokens that the answer may have."""
+    return MAX_TOKENS.get(target.api, 1)
+
+
+def prime(
+    target: Target,
+    scenario: Scenario,
+    case: Case,
+    model: str,
+    refused: Collection[str],
+    transcript: Transcript | None,
+    kept: KeptConnection | None,
+) -> Primed:
+    """Ask what the probe after it will ask, within the same limits of time; the arguments are those of `run_probe`.
+
+    Never raises for what a server does.
+    """
+    short = scenario.model_copy(update={"max_tokens": output_limit(target)})
+    with Deadline(scenario.timeout or 60.0) as deadline:
+        recorder = Recorder(deadline, scenario.ttft_timeout if scenario.stream else None)
+        recorder.exchanges = transcript.exchanges if transcript is not None else None
+        recorder.kept = kept
+        try:
+            return _primed(ask(target, short, case, model, recorder, refused), scenario)
+        except ProbeError as error:
+            sent = "send" in recorder.phases and error.status_code is None
+            patience = error if error.retry_after is not None else None
+            return Primed(f"{error.outcome}: {error}", sent, asked_for_patience=patience)
+        except Exception as error:  # noqa: BLE001 - one odd server must not end the prober
+            return Primed(f"internal: {fault(error)}")
+
+
+def _primed(answer: Answer, scenario: Scenario) -> Primed:
+    found = figures(answer, scenario.ends)
+    problem = "" if found.outcome in _FILLED else f"{found.outcome}: {found.detail}"
+    return Primed(problem, True, found.prompt_tokens, found.output_tokens, found.token_source)

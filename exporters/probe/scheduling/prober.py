@@ -1,0 +1,273 @@
+"""Runs probes of the configuration in force and keeps their records; which one is due is the schedule's business."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from exporters.probe.asking.run import ProbeResult, run_probe, unasked
+from exporters.probe.asking.transcript import Transcript
+from exporters.probe.failures import ProbeError
+from exporters.probe.scheduling.history import History
+from exporters.probe.scheduling.manners import Manners
+from exporters.probe.scheduling.plan import Key, Plan, plans_of
+from exporters.probe.scheduling.refusals import Refusals
+from exporters.probe.scheduling.spending import Spending
+from exporters.probe.series.record import Record
+from exporters.probe.series.responses import Responses
+from exporters.probe.targets.identity import Identities
+from exporters.probe.targets.models import served_models
+from exporters.probe.targets.naps import Naps
+from inferwatch.config import Config, Scenario, Target
+
+log = logging.getLogger(__name__)
+
+
+class Prober:
+    """Holds the plans, the records and the models that servers were found to serve.
+
+    Args:
+        clock: Returns Unix time.
+        state_folder: Where what was spent today and what targets refuse is kept; None keeps it in memory alone.
+        naps: Tells which targets sleep; by default by the engine that the configuration names.
+
+    Attributes:
+        spending: What probes have spent.
+        manners: Which targets are left alone for a while.
+        naps: Which targets sleep, and must not be woken.
+        history: The last probes of each target and scenario.
+        refusals: Which parameters targets refuse.
+        identities: What their answers call the model.
+        responses: With which status they answer.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.time, state_folder: Path | None = None, naps: Naps | None = None
+    ) -> None:
+        self._clock = clock
+        self.spending = Spending(clock, state_folder)
+        self.manners = Manners()
+        self.naps = naps or Naps(lambda target: target.engine)
+        self.history = History()
+        self.refusals = Refusals(clock, state_folder)
+        self.identities = Identities()
+        self.responses = Responses()
+        self._lock = threading.Lock()
+        self._plans: dict[Key, Plan] = {}
+        self._plans_of: dict[str, list[Plan]] = {}  # the same by target
+        self._models: dict[tuple[str, str], str] = {}  # the first model listed, by target's name and URL
+        self._succeeded: dict[str, float] = {}  # when, in monotonic seconds, by target's name
+        self._inflight = 0
+        self._stopping = False
+
+    def apply(self, config: Config) -> set[Key]:
+        """Take a configuration over; records of what is measured as before are kept.
+
+        Returns:
+            The keys that measure something new.
+        """
+        with self._lock:
+            before = {plan.target.name: plan.target for plan in self._plans.values()}
+            plans, fresh = plans_of(config, self._plans, self.model_of)
+            self._plans = plans
+            self._plans_of = _by_target(plans.values())
+            known = {(target.name, target.url) for target in config.targets if target.model is None}
+            self._models = {key: model for key, model in self._models.items() if key in known}
+            names = {target.name for target in config.targets}
+            # What another server said of itself says nothing about this one.
+            same = {target.name for target in config.targets if _is_at(target, before.get(target.name))}
+            self._succeeded = {name: at for name, at in self._succeeded.items() if name in same}
+        self.spending.apply(config)
+        self.responses.apply(names)
+        self.refusals.apply(config.targets)
+        self.identities.forget_all_but(same)
+        self.manners.forget_all_but(set(plans), fresh)
+        self.naps.forget_all_but(same & {target.name for target in config.targets if not target.wake})
+        self.history.forget_all_but(set(plans) - fresh)
+        return fresh
+
+    def plans(self) -> Mapping[Key, Plan]:
+        """Return the plans in force."""
+        return self._plans
+
+    def records(self) -> Mapping[Key, Record]:
+        """Return the records by target and scenario."""
+        return {key: plan.record for key, plan in self._plans.items()}
+
+    def intervals(self) -> Mapping[Key, float]:
+        """Return the seconds between two probes by target and scenario."""
+        return {key: plan.interval for key, plan in self._plans.items()}
+
+    def inflight(self) -> int:
+        """Return how many probes run now."""
+        return self._inflight
+
+    def model_of(self, target: Target) -> str:
+        """Return the model that is asked for, or "" while it is not known."""
+        return target.model or self._models.get((target.name, target.url), "")
+
+    def succeeded_at(self, target: str) -> float | None:
+        """Return when a scheduled probe of a target succeeded last, in monotonic seconds."""
+        return self._succeeded.get(target)
+
+    def skip(self, key: Key, reason: str) -> None:
+        """Count a probe that was due and was not started."""
+        plan = self._plans.get(key)
+        if plan is not None:
+            plan.record.skip(reason)
+
+    def save(self) -> None:
+        """Keep across a restart what has changed of spending and refusals."""
+        self.spending.budgets.save()
+        self.refusals.save()
+
+    def stop(self) -> None:
+        """Start no more probes."""
+        self._stopping = True
+
+    def run(self, key: Key) -> None:
+        """Run the probe that is due, unless its target is left alone; never raises for what a server does."""
+        plan = self._plans.get(key)
+        if plan is None or self._stopping:
+            return
+        target = plan.target
+        if self.manners.paused(target.name) == 0 and not self.naps.may_probe(target, self.model_of(target)):
+            plan.record.skip("asleep")
+            return
+        if not self.manners.may_start(key, plan.interval):
+            plan.record.skip("backoff")
+            return
+        booking = self.spending.book(target, plan.name, plan.scenario)
+        if booking is None:
+            log.debug("target %s: the probe budget is spent for today", target.name)
+            plan.record.skip("budget")
+            return
+        result: ProbeResult | None = None
+        with self._lock:
+            self._inflight += 1
+        plan.record.start()
+        try:
+            result = self._probe(plan)
+            if self._stopping and result.outcome != "success":
+                # It was interrupted by us; the counters end with the process.
+                return
+            self.manners.ended(key, result.outcome, result.retry_after_seconds)
+            _log(plan, result)
+            now = self._clock()
+            plan.record.end(result, target.slo, now)
+            self.history.add(key, result, now)
+            self.responses.count(target.name, result.status_code)
+            if result.outcome == "success":
+                self._succeeded[target.name] = time.monotonic()
+            seen = self.identities.saw(target.name, result.model_name, result.response_model, result.fingerprint)
+            for field in seen:
+                log.warning("target %s: its answers name another %s than before", target.name, field)
+        finally:
+            self.spending.settle(booking, result)
+            with self._lock:
+                self._inflight -= 1
+        if result.refused and self.refusals.add(target, result.model_name, result.refused):
+            log.warning("target %s refuses %s; its probes send it no more", target.name, result.refused)
+            # What was found out is used at once, by a probe that is counted as one of its own.
+            self.run(key)
+        elif result.stale_connection:
+            # Else a server that is down would be found out an interval later than with a new connection.
+            self.run(key)
+
+    def once(
+        self, target: Target, name: str, scenario: Scenario, transcript: Transcript | None = None
+    ) -> ProbeResult | str:
+        """Run a probe that was asked for; its tokens, budget and manners count, the schedule's other series do not.
+
+        Returns:
+            The result, or a sentence that says why it may not run.
+        """
+        if (seconds := self.manners.paused(target.name)) > 0:
+            return f"{target.name} asked to be left alone for {seconds:.0f} s more (Retry-After)"
+        if self._stopping:
+            return "this process is stopping"
+        if not self.naps.may_probe(target, self.model_of(target)):
+            return (
+                f"{target.name} sleeps, or cannot be asked whether it does, and wake: false keeps probes from waking it"
+            )
+        booking = self.spending.book(target, name, scenario, due=False)
+        if booking is None:
+            return f"the probe budget of {target.name} is spent for today (UTC)"
+        result: ProbeResult | None = None
+        with self._lock:
+            self._inflight += 1
+        try:
+            result = self._probe(Plan(target, name, scenario, Record("")), transcript)
+            self.manners.asked_for_patience(target.name, result.outcome, result.retry_after_seconds)
+            self._count_tokens(result)
+            return result
+        finally:
+            self.spending.settle(booking, result)
+            with self._lock:
+                self._inflight -= 1
+
+    def _count_tokens(self, result: ProbeResult) -> None:
+        """Add the tokens to the target's series: to the scenario's, or to another's if it is not in the schedule."""
+        plans = sorted(self._plans_of.get(result.target, ()), key=lambda plan: plan.name != result.scenario)
+        for plan in plans[:1]:
+            plan.record.spend(result)
+
+    def _probe(self, plan: Plan, transcript: Transcript | None = None) -> ProbeResult:
+        """Return the result of one probe, or of finding out its model; a fault of ours is the outcome `internal`."""
+        try:
+            return self._ask(plan, transcript)
+        except Exception:
+            log.exception("target %s, scenario %s: inferwatch failed", *plan.key)
+            return ProbeResult(*plan.key, plan.record.model_name, "internal", "inferwatch failed; its log says how")
+
+    def _ask(self, plan: Plan, transcript: Transcript | None) -> ProbeResult:
+        try:
+            model = self._model(plan, transcript)
+        except ProbeError as error:
+            return unasked(plan.target, plan.name, error)
+        refused = self.refusals.of(plan.target, model)
+        result = run_probe(plan.target, plan.name, plan.scenario, model, refused, transcript, plan.kept)
+        if result.outcome == "not_found" and plan.target.model is None:
+            # The server may serve another model since; it is asked again before the next probe.
+            with self._lock:
+                self._models.pop((plan.target.name, plan.target.url), None)
+        return result
+
+    def _model(self, plan: Plan, transcript: Transcript | None) -> str:
+        """Return the model to ask for; what the server lists first, where the file names none. Raises ProbeError."""
+        target = plan.target
+        model = self.model_of(target)
+        if not model:
+            model = served_models(target, plan.scenario.timeout or 60.0, transcript)[0]
+            with self._lock:
+                self._models[target.name, target.url] = model
+        # Every scenario of the target is told, so that their series have the same label from now on.
+        for other in self._plans_of.get(target.name, ()):
+            if other.target == target:
+                other.record.name_model(model)
+        plan.record.name_model(model)
+        return model
+
+
+def _by_target(plans: Iterable[Plan]) -> dict[str, list[Plan]]:
+    found: dict[str, list[Plan]] = {}
+    for plan in plans:
+        found.setdefault(plan.target.name, []).append(plan)
+    return found
+
+
+def _is_at(target: Target, before: Target | None) -> bool:
+    """Say whether a target is the same server as before."""
+    return before is not None and (target.url, target.api) == (before.url, before.api)
+
+
+def _log(plan: Plan, result: ProbeResult) -> None:
+    """Write a line when the outcome changes; the rest is in the metrics."""
+    last = plan.record.last
+    if last is not None and last.outcome == result.outcome:
+        return
+    if result.outcome != "success":
+        log.warning("target %s, scenario %s: %s: %s", *plan.key, result.outcome, result.detail)
+    elif last is None or last.outcome != "success":
+        log.info("target %s, scenario %s: success with model %s", *plan.key, result.model_name)

@@ -1,0 +1,1 @@
+"""What probes found and what is configured, as series."""

@@ -1,0 +1,178 @@
+"""Whether a target with `wake: false` sleeps: asked before each probe at a place that wakes nobody.
+
+An engine tells it itself (Ollama, llama.cpp and llama-swap, vLLM), or an address of the user's own does. Who does not
+answer is not taken for asleep: a server that is down must be found out, and so must an address that is wrong.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from exporters.probe.failures import ProbeError
+from exporters.probe.targets.recognition import LARGEST_METRICS_PAGE, ask, origin
+from exporters.probe.wire.way import way_to
+from inferwatch.config import Target
+from inferwatch.secrets import SecretError, auth_headers
+
+log = logging.getLogger(__name__)
+
+VLLM_STATE = "vllm:engine_sleep_state"
+# What llama.cpp's router and llama-swap call a model that takes requests, or will in a moment.
+_AWAKE_STATES = ("loaded", "loading", "ready", "starting")
+
+
+class Naps:
+    """Remembers of each target that probes must not wake whether it slept when it was asked last.
+
+    Args:
+        engine_of: Returns the name of a target's engine, "unknown" while it is not.
+    """
+
+    def __init__(self, engine_of: Callable[[Target], str]) -> None:
+        self._engine_of = engine_of
+        self._lock = threading.Lock()
+        self._found: dict[str, bool | None] = {}
+
+    def may_probe(self, target: Target, model: str) -> bool:
+        """Ask, and say whether a probe would wake nobody.
+
+        A target that cannot be asked is left alone, and not shown as asleep: the alert on stale probes tells of it.
+        """
+        if target.wake:
+            return True
+        found = sleeps(target, model, self._engine_of(target))
+        with self._lock:
+            before = self._found.get(target.name, False)
+            self._found[target.name] = found
+        if found is not before:
+            _log(target, found)
+        return found is False
+
+    def asleep(self, target: str) -> bool:
+        """Say whether a target slept when it was asked last."""
+        return self._found.get(target) is True
+
+    def forget_all_but(self, targets: Collection[str]) -> None:
+        """Drop the targets that are configured no more, or may be woken now."""
+        with self._lock:
+            self._found = {name: found for name, found in self._found.items() if name in targets}
+
+
+def _log(target: Target, found: bool | None) -> None:
+    if found is not None:
+        log.info("target %s %s", target.name, "sleeps; it is not probed" if found else "no longer sleeps; it is probed")
+        return
+    advice = (
+        "awake_url does not answer" if target.awake_url else "write awake_url:, as its engine is not one that tells"
+    )
+    log.warning("target %s: nothing tells whether it sleeps, so it is not probed; %s", target.name, advice)
+
+
+def sleeps(target: Target, model: str, engine: str) -> bool | None:
+    """Say whether a target sleeps; None if nothing tells.
+
+    A server whose own word was to be heard and that does not answer is awake, in so far as nothing of it can be woken.
+    """
+    if target.awake_url is not None:
+        return _by_address(target, target.awake_url)
+    tell = _TELLERS.get("ollama" if target.api == "ollama" else "llamacpp" if target.api == "llamacpp" else engine)
+    if tell is None:
+        return None
+    try:
+        return tell(_Server(target), model)
+    except (ProbeError, SecretError):
+        return False
+
+
+class _Server:
+    """GETs of a target's own server, with its key."""
+
+    def __init__(self, target: Target) -> None:
+        self._way = way_to(target)
+        self._headers = auth_headers(target.auth)
+        self._base = target.url.removesuffix("/v1")
+        self.metrics = target.metrics
+
+    def document(self, path: str) -> Any:
+        """Return the JSON at a path; None for another status or no JSON. Raises ProbeError without an answer."""
+        return ask(self._base + path, self._headers, way=self._way).document
+
+    def texts(self) -> Iterator[str]:
+        """Yield what the metrics addresses answer; no key is sent there."""
+        for url in self.metrics:
+            yield ask(url, {"Accept": "text/plain"}, LARGEST_METRICS_PAGE).body.decode("utf-8", "replace")
+
+
+def _by_address(target: Target, url: str) -> bool | None:
+    try:
+        if origin(url) == origin(target.url):
+            page = ask(url, auth_headers(target.auth), way=way_to(target))
+        else:
+            # Key, certificates and proxy are for the server that they belong to.
+            page = ask(url, {})
+    except (ProbeError, SecretError) as error:
+        log.debug("target %s: awake_url does not answer: %s", target.name, error)
+        return None
+    awake = page.status == 200 and (target.awake_text is None or target.awake_text.encode() in page.body)
+    return not awake
+
+
+def _ollama(server: _Server, model: str) -> bool | None:
+    """A model that is not loaded sleeps; loading it takes GPU memory that others may need."""
+    loaded = _entries(server.document("/api/ps"), "models")
+    if loaded is None:
+        return None
+    names = {entry.get("name") for entry in loaded}
+    return not names if not model else not names & {model, f"{model}:latest"}
+
+
+def _llamacpp(server: _Server, model: str) -> bool | None:
+    """`--sleep-idle-seconds` shows in /props, a router's models in /models, llama-swap's in /running."""
+    running = _entries(server.document("/running"), "running")
+    if running is not None:
+        states = {entry.get("model"): entry.get("state") for entry in running}
+        return (states.get(model) if model else next(iter(states.values()), None)) not in _AWAKE_STATES
+    listed = _entries(server.document("/models"), "data") or []
+    for entry in listed:
+        status = entry.get("status")
+        if isinstance(status, dict) and entry.get("id") == (model or entry.get("id")):
+            return status.get("value") not in _AWAKE_STATES
+    props = server.document("/props")
+    # Servers without the field cannot sleep.
+    return props.get("is_sleeping") is True if isinstance(props, dict) else None
+
+
+def _vllm(server: _Server, _: str) -> bool:
+    """Tell by /is_sleeping, which only development mode has, or by the metric, which is there since 0.11.1.
+
+    One that has neither cannot be put to sleep.
+    """
+    document = server.document("/is_sleeping")
+    if isinstance(document, dict) and document.get("is_sleeping") is True:
+        return True
+    awake = [value for text in server.texts() for value in _states(text)]
+    return bool(awake) and not any(awake)
+
+
+def _states(text: str) -> Iterator[float]:
+    """Yield for each engine of vLLM's metrics whether it is awake."""
+    # Only these lines: reading all of a page takes far longer than asking for it.
+    lines = [line for line in text.splitlines() if line.startswith(VLLM_STATE)]
+    for family in text_string_to_metric_families("\n".join(lines) + "\n"):
+        yield from (sample.value for sample in family.samples if sample.labels.get("sleep_state") == "awake")
+
+
+def _entries(document: Any, key: str) -> list[Mapping[str, Any]] | None:
+    listed = document.get(key) if isinstance(document, dict) else None
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else None
+
+
+_TELLERS: Mapping[str, Callable[[_Server, str], bool | None]] = {
+    "ollama": _ollama,
+    "llamacpp": _llamacpp,
+    "vllm": _vllm,
+}
+TELLING_ENGINES = tuple(_TELLERS)

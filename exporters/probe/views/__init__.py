@@ -1,0 +1,1 @@
+"""One probe or one target, for who asks by HTTP: /probe and the pages."""

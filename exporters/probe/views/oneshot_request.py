@@ -1,0 +1,100 @@
+"""What a request to `/probe` asks for: which target and scenario, and how long the probe may take."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from exporters.probe.views.any_target import target_of
+from inferwatch.config import Config, Scenario, Target
+from inferwatch.errors import ConfigError
+from inferwatch.exposition import Request
+
+TIMEOUT_HEADER = "x-prometheus-scrape-timeout-seconds"
+# What is left of the scrape's timeout for the way back.
+TIMEOUT_OFFSET = 0.5
+SHORTEST_TIMEOUT = 0.1
+
+Question = tuple[Target, str, Scenario]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A probe that was asked for.
+
+    Attributes:
+        target: Whom to probe.
+        name: The scenario's name.
+        scenario: Its timeout is the effective one.
+        configured: Whether the configuration names the target.
+    """
+
+    target: Target
+    name: str
+    scenario: Scenario
+    configured: bool = True
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Names of target and scenario; a URL may be asked in several ways."""
+        target = self.target
+        return target.name if self.configured else f"{target.url} {target.api} {target.model}", self.name
+
+    @property
+    def question(self) -> Question:
+        """What a result must be an answer to, to be shared; a scrape may leave less time, as long as it sufficed."""
+        return self.target, self.name, self.scenario.model_copy(update={"timeout": None})
+
+
+def wanted_by(request: Request, config: Config, *, any_target: bool) -> Wanted | str:
+    """Return what a request asks for, or a sentence that says what is wrong with it.
+
+    Args:
+        request: With `target`, and perhaps `scenario`, and for a URL `api` and `model`.
+        config: The configuration in force.
+        any_target: Whether `target` may be a URL.
+    """
+    target = _target(config, request, any_target)
+    if isinstance(target, str):
+        return target
+    own = config.scenarios_of(target)
+    scenario_name = last(request, "scenario") or next(iter(own))
+    if scenario_name not in config.all_scenarios:
+        return f"scenario= must be one of {', '.join(sorted(config.all_scenarios))}"
+    if scenario_name not in own:
+        own = config.scenarios_of(target.model_copy(update={"scenarios": [scenario_name]}))
+    scenario = own[scenario_name]
+    timeout = scenario.timeout or 60.0
+    given = _seconds(request.headers)
+    if given is not None:
+        # A primed probe is two requests, each with the timeout of its own.
+        left = (given - TIMEOUT_OFFSET) / (2 if scenario.primed else 1)
+        timeout = max(min(timeout, left), SHORTEST_TIMEOUT)
+    configured = target.name != target.url
+    return Wanted(target, scenario_name, scenario.model_copy(update={"timeout": timeout}), configured)
+
+
+def last(request: Request, name: str) -> str:
+    """Return a value of the query; the last of several, "" without one."""
+    return request.query.get(name, [""])[-1]
+
+
+def _target(config: Config, request: Request, any_target: bool) -> Target | str:
+    name = last(request, "target")
+    target = next((one for one in config.targets if one.name == name), None)
+    if target is not None:
+        return target
+    if any_target and "://" in name:
+        try:
+            return target_of(name, last(request, "api"), last(request, "model"))
+        except ConfigError as error:
+            return f"target= cannot be probed: {error}"
+    known = ", ".join(one.name for one in config.targets[:20]) or "none"
+    why = "or a URL such as http://10.0.0.7:8000/v1" if any_target else "since probes carry its key"
+    return f"target= must be a target of the configuration ({known}), {why}"
+
+
+def _seconds(headers: Mapping[str, str]) -> float | None:
+    try:
+        seconds = float(headers.get(TIMEOUT_HEADER, ""))
+    except ValueError:
+        return None
+    return seconds if 0 < seconds < float("inf") else None
