@@ -20,7 +20,7 @@ class Concept(NamedTuple):
     Attributes:
         suffixes: What is appended to its name -> how it is made: for a gauge the aggregation over ranks, for a counter
             the function and its window. A quotient and an info have one suffix and no choice.
-        meaning: What it says, for docs/metrics.md.
+        meaning: What it says, for docs/METRICS.md.
         labels: Its labels beside those of the instance.
         instance: Which labels of the instance it has.
     """

@@ -1,4 +1,4 @@
-"""What each recorded series means, for docs/metrics.md; a test holds it against the rules."""
+"""What each recorded series means, for docs/METRICS.md; a test holds it against the rules."""
 
 from typing import NamedTuple
 

@@ -20,7 +20,7 @@ from stack.cli import app
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("alerting/runbooks/*.md")])
 README = (ROOT / "README.md").read_text()
-CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
+CONFIGURATION = (ROOT / "docs" / "CONFIGURATION.md").read_text()
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(ROOT)))
@@ -87,7 +87,7 @@ def test_compose_variables_of_the_documents_are_read_by_something():
             assert variable in sources, f"{document.name}: {variable}"
 
 
-# docs/configuration.md
+# docs/CONFIGURATION.md
 
 
 def models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:

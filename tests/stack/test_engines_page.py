@@ -1,4 +1,4 @@
-"""docs/engines.md says what the engine files say."""
+"""docs/ENGINES.md says what the engine files say."""
 
 from inferwatch.engines import load_engines
 from stack import engines_page

@@ -13,7 +13,7 @@ from exporters.gpu.collectors import COLLECTORS
 from exporters.probe.__main__ import _parser as probe_exporter
 from stack.cli import app
 
-PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+PAGE = Path(__file__).parents[2] / "docs" / "CONFIGURATION.md"
 
 
 def rows(command: str) -> list[list[str]]:
