@@ -43,6 +43,6 @@ def configure(level: str = "info", style: LogFormat = "logfmt") -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(style))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # APScheduler and urllib3 log each job and each connection at INFO and DEBUG; ours say it better.
-    for chatty in ("apscheduler", "urllib3"):
-        logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLogger().level))
+    # urllib3 logs each connection, APScheduler each job, and at WARNING each that is late; ours say it better.
+    for chatty, least in (("urllib3", logging.WARNING), ("apscheduler", logging.ERROR)):
+        logging.getLogger(chatty).setLevel(max(least, logging.getLogger().level))

@@ -73,6 +73,7 @@ def test_configure_sets_level_and_quiets_libraries(capsys):
     logs.configure("debug", "json")
     logging.getLogger("exporters.gpu").debug("seen")
     logging.getLogger("urllib3.connectionpool").debug("not seen")
+    logging.getLogger("apscheduler.scheduler").warning("not seen: a job is late")
     assert [json.loads(line)["msg"] for line in capsys.readouterr().err.splitlines()] == ["seen"]
 
 

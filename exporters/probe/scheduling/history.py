@@ -5,8 +5,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from exporters.probe.asking.run import ProbeResult
+from exporters.probe.scheduling.key import Key
 
-Key = tuple[str, str]
 # With 500 targets of 4 scenarios this is some 15 MB.
 LENGTH = 20
 

@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from exporters.probe.scheduling.key import Key
 from exporters.probe.scheduling.schedule import JITTER
 
-Key = tuple[str, str]
 # Failures that further requests do not help against; others cost the server nothing or may be over at once.
 TROUBLES = ("dns", "connect", "tls", "ttft_timeout", "connection_lost", "auth", "rate_limited", "http_5xx")
 # Only with these does Retry-After mean that the server has too much to do.

@@ -10,8 +10,10 @@ from exporters.probe.asking.run import ProbeResult, run_probe, unasked
 from exporters.probe.asking.transcript import Transcript
 from exporters.probe.failures import ProbeError
 from exporters.probe.scheduling.history import History
+from exporters.probe.scheduling.key import Key
+from exporters.probe.scheduling.late import Late
 from exporters.probe.scheduling.manners import Manners
-from exporters.probe.scheduling.plan import Key, Plan, plans_of
+from exporters.probe.scheduling.plan import Plan, plans_of
 from exporters.probe.scheduling.refusals import Refusals
 from exporters.probe.scheduling.spending import Spending
 from exporters.probe.series.record import Record
@@ -58,6 +60,7 @@ class Prober:
         self._plans_of: dict[str, list[Plan]] = {}  # the same by target
         self._models: dict[tuple[str, str], str] = {}  # the first model listed, by target's name and URL
         self._succeeded: dict[str, float] = {}  # when, in monotonic seconds, by target's name
+        self._late = Late()
         self._inflight = 0
         self._stopping = False
 
@@ -116,6 +119,7 @@ class Prober:
         plan = self._plans.get(key)
         if plan is not None:
             plan.record.skip(reason)
+            self._late.saw(key, reason)
 
     def save(self) -> None:
         """Keep across a restart what has changed of spending and refusals."""

@@ -12,9 +12,10 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
+from exporters.probe.scheduling.key import Key
+
 log = logging.getLogger(__name__)
 
-Key = tuple[str, str]
 # Of the interval: enough that probes do not settle into step with a periodic job on the server.
 JITTER = 0.05
 # A fresh stack shows numbers soon; many targets get more time, so that they do not wait for a thread into a misfire.

@@ -9,9 +9,9 @@ from pathlib import Path
 from exporters.probe.asking.prime import output_limit
 from exporters.probe.asking.run import ProbeResult
 from exporters.probe.scheduling.budget import FILE_NAME, Amount, Budgets
+from exporters.probe.scheduling.key import Key
 from inferwatch.config import Config, Scenario, Target
 
-Key = tuple[str, str]
 # A token of English is about four characters; used until a server has counted the prompt.
 CHARACTERS_PER_TOKEN = 4
 # A server may do all the work of a request of which nothing was heard; one that refused it with a status did not.
