@@ -25,7 +25,7 @@ IMPATIENT = "from exporters.gpu import fleet\nfleet.FIRST_RETRY_SECONDS = fleet.
 @pytest.mark.complaint(4)
 def test_a_container_that_lost_its_devices_ends_so_that_a_new_one_is_started(exporter: Start, nvml: FakeNvml) -> None:
     running = exporter(QUICK, nvml=nvml, before=IMPATIENT)
-    running.wait_for(lambda s: s.value(metrics.UP, 1) == 1)
+    running.wait_for(lambda s: s.value(metrics.UP, 0) == s.value(metrics.UP, 1) == 1)
     # As after a `systemctl daemon-reload`: what is open fails, and nothing can be opened again.
     nvml.tell(init=UNKNOWN, _0__all=UNKNOWN, _1__all=UNKNOWN)
     assert running.wait() == 3, running.log
@@ -36,7 +36,7 @@ def test_a_container_that_lost_its_devices_ends_so_that_a_new_one_is_started(exp
 @pytest.mark.complaint(4)
 def test_a_container_that_gets_its_devices_back_in_time_goes_on(exporter: Start, nvml: FakeNvml) -> None:
     running = exporter(QUICK, nvml=nvml)
-    running.wait_for(lambda s: s.value(metrics.UP, 1) == 1)
+    running.wait_for(lambda s: s.value(metrics.UP, 0) == s.value(metrics.UP, 1) == 1)
     nvml.tell(init=UNKNOWN, _0__all=UNKNOWN, _1__all=UNKNOWN)
     scrape = running.wait_for(lambda s: s.value(metrics.NVML_INIT_ERROR_CODE) == UNKNOWN)
     assert scrape.value(metrics.UP, 0) == scrape.value(metrics.UP, 1) == 0
@@ -113,4 +113,4 @@ def test_a_gpu_that_sleeps_is_not_woken(exporter: Start, nvml: FakeNvml, tmp_pat
     running.wait_for(lambda _: nvml.calls("nvmlDeviceGetPowerUsage", 0) > now + 5)
     assert [line for line in nvml.log()[before:] if re.search(r" 1$", line)] == []
     set_power(sleeper, "active")
-    running.wait_for(lambda s: s.value(metrics.UP, 1) == 1)
+    running.wait_for(lambda s: s.value(metrics.UP, 0) == s.value(metrics.UP, 1) == 1)

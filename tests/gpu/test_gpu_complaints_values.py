@@ -174,9 +174,8 @@ def test_energy_that_is_not_counted_is_absent_and_a_counter_that_began_anew_is_s
 ) -> None:
     nvml.tell(_0__nvmlDeviceGetTotalEnergyConsumption=UNSUPPORTED, _1__energy=5_000_000)
     running = exporter(QUICK, nvml=nvml)
-    scrape = running.wait_for(lambda s: s.value(metrics.ENERGY, 1) == 5000)
+    scrape = running.wait_for(lambda s: s.value(metrics.UP, 0) == 1 and s.value(metrics.ENERGY, 1) == 5000)
     assert scrape.value(metrics.ENERGY, 0) is None
-    assert scrape.value(metrics.UP, 0) == 1
     # After a reset of the GPU; Prometheus takes it for the reset that it is.
     nvml.tell(_1__energy=1000)
     running.wait_for(lambda s: s.value(metrics.ENERGY, 1) == 1)

@@ -52,13 +52,13 @@ def test_a_gpu_lost_at_start(exporter: Start, nvml: FakeNvml) -> None:
     assert scrape.value(metrics.DEVICES) == 2
     assert "GPU 1 (uuid not known) cannot be collected" in running.log
     nvml.tell()
-    running.wait_for(lambda s: s.value(metrics.UP, 1) == 1)
+    running.wait_for(lambda s: s.value(metrics.UP, 0) == s.value(metrics.UP, 1) == 1)
 
 
 @pytest.mark.complaint(2)
 def test_a_gpu_lost_while_running(exporter: Start, nvml: FakeNvml) -> None:
     running = exporter(QUICK, nvml=nvml)
-    running.wait_for(lambda s: s.value(metrics.UP, 1) == 1)
+    running.wait_for(lambda s: s.value(metrics.UP, 0) == s.value(metrics.UP, 1) == 1)
     nvml.tell(_1__all=15)
     scrape = running.wait_for(lambda s: s.value(metrics.UP, 1) == 0)
     health = {metrics.UP, metrics.STUCK, metrics.LAST_ERROR_CODE, metrics.LAST_COLLECTION_TIMESTAMP}
@@ -72,7 +72,7 @@ def test_a_gpu_lost_while_running(exporter: Start, nvml: FakeNvml) -> None:
 @pytest.mark.complaint(1)
 def test_a_wedged_gpu(exporter: Start, nvml: FakeNvml) -> None:
     running = exporter(QUICK, "--gpu.deadline=2s", nvml=nvml)
-    running.wait_for(lambda s: s.value(metrics.UP, 1) == 1)
+    running.wait_for(lambda s: s.value(metrics.UP, 0) == s.value(metrics.UP, 1) == 1)
     nvml.tell(_1__hang=1)
     scrape = running.wait_for(lambda s: s.value(metrics.STUCK, 1) == 1)
     assert scrape.value(metrics.UP, 1) == 0
@@ -81,7 +81,7 @@ def test_a_wedged_gpu(exporter: Start, nvml: FakeNvml) -> None:
     running.wait_for(lambda s: s.value(metrics.TEMPERATURE, 0) == 88)
     assert running.healthz() == 200
     nvml.tell()
-    running.wait_for(lambda s: s.value(metrics.UP, 1) == 1)
+    running.wait_for(lambda s: s.value(metrics.UP, 0) == s.value(metrics.UP, 1) == 1)
 
 
 def test_a_wedged_gpu_does_not_keep_the_process_from_ending(exporter: Start, nvml: FakeNvml) -> None:

@@ -30,8 +30,8 @@ REQUESTS = Metric("llm_probe_requests_total", "counter", "Probes that ended, by 
 SKIPPED = Metric(
     "llm_probe_skipped_total",
     "counter",
-    "Probes that were due and not started: overlap (the last still ran or waited), misfire (too late), "
-    "budget (spent for today), backoff (it fails again and again, or asked for it), asleep (it must not be woken).",
+    "Probes that were due and not started: overlap (the last one runs or waits), misfire (too late), "
+    "budget (spent for today), backoff (it fails, or asked for it), asleep (it must not be woken).",
     (*PROBE, "reason"),
 )
 FINISHED = Metric(
