@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from hostile import HostileServer
+from probe_helpers import PATIENCE, until
 
 from exporters.probe.asking.reader import LIMIT_MARGIN_SECONDS, exchange
 from exporters.probe.wire.connection import Recorder
@@ -15,7 +16,6 @@ from exporters.probe.wire.deadline import Deadline
 from exporters.probe.wire.kernel_stamps import SPACE, arrived_at, ask_for_stamps
 from exporters.probe.wire.receiver import LARGEST_QUEUE, Inbox, Piece, Receiver
 
-PATIENCE = 60.0
 SO_TIMESTAMPNS = 35
 
 
@@ -116,6 +116,8 @@ def test_pieces_keep_their_stamps_while_they_add_up(pair: tuple[socket.socket, s
         return piece
 
     def send() -> None:
+        # What came before somebody waits is given at once.
+        until(lambda: inbox._wanted_at, "somebody who waits")
         for text in texts:
             theirs.sendall(text)
             assert read_one.acquire(timeout=PATIENCE)
