@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from probe_helpers import until
 
+from exporters.probe.key import Key
 from exporters.probe.scheduling.schedule import JITTER, PhaseTrigger, Schedule, fraction
 
-Key = tuple[str, str]
 START = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = ("chat", "short")
 

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from exporters.probe.scheduling.key import Key
+from exporters.probe.key import Key
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from exporters.probe.scheduling.key import Key
+from exporters.probe.key import Key
 from exporters.probe.scheduling.schedule import JITTER
 
 # Failures that further requests do not help against; others cost the server nothing or may be over at once.

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from exporters.probe.key import Key
 from exporters.probe.metrics.ladders import LADDERS
-from exporters.probe.scheduling.key import Key
 from exporters.probe.series.record import Record
 from exporters.probe.wire.session import KeptConnection
 from inferwatch.config import Config, Scenario, Target

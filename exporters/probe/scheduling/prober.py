@@ -9,8 +9,8 @@ from pathlib import Path
 from exporters.probe.asking.run import ProbeResult, run_probe, unasked
 from exporters.probe.asking.transcript import Transcript
 from exporters.probe.failures import ProbeError
+from exporters.probe.key import Key
 from exporters.probe.scheduling.history import History
-from exporters.probe.scheduling.key import Key
 from exporters.probe.scheduling.late import Late
 from exporters.probe.scheduling.manners import Manners
 from exporters.probe.scheduling.plan import Plan, plans_of

@@ -12,7 +12,7 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
-from exporters.probe.scheduling.key import Key
+from exporters.probe.key import Key
 
 log = logging.getLogger(__name__)
 

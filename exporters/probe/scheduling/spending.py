@@ -8,8 +8,8 @@ from pathlib import Path
 
 from exporters.probe.asking.prime import output_limit
 from exporters.probe.asking.run import ProbeResult
+from exporters.probe.key import Key
 from exporters.probe.scheduling.budget import FILE_NAME, Amount, Budgets
-from exporters.probe.scheduling.key import Key
 from inferwatch.config import Config, Scenario, Target
 
 # A token of English is about four characters; used until a server has counted the prompt.

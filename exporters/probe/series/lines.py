@@ -4,7 +4,10 @@ Most of `/metrics` are buckets that differ in `le` alone, so their other labels 
 same lines; the heads of the families, in which they differ, are left to prometheus_client.
 """
 
+from array import array
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 
 from prometheus_client.utils import floatToGoString
@@ -15,6 +18,28 @@ from inferwatch.metric import Metric
 
 # From here on the format writes a whole number with an exponent.
 _EXPONENT = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The lines of one target and scenario in one text: thousands of small ones would leave the heap full of holes.
+
+    Attributes:
+        places: The families that it has, each with its place; shared by all pieces that have the same.
+        ends: Where in the text the lines of each family end.
+        text: The lines, family after family.
+    """
+
+    places: Mapping[FamilyKey, int]
+    ends: "array[int]"
+    text: bytes
+
+    def of(self, family: FamilyKey) -> bytes:
+        """Return the lines of a family; none if the piece does not have it."""
+        place = self.places.get(family)
+        if place is None:
+            return b""
+        return self.text[self.ends[place - 1] if place else 0 : self.ends[place]]
 
 
 class Lines:
@@ -43,12 +68,19 @@ class Lines:
         lines.append(f"{count.name}{_braced(labels)} {_number(values[1])}\n")
         lines.append(f"{total.name}{_braced(labels)} {_number(values[0])}\n")
 
-    def by_family(self) -> dict[FamilyKey, bytes]:
-        """Return the lines of each family."""
-        return {key: "".join(lines).encode() for key, lines in self._lines.items()}
+    def piece(self) -> Piece:
+        """Return all lines."""
+        families = ["".join(lines).encode() for lines in self._lines.values()]
+        ends = array("L", accumulate(len(lines) for lines in families))
+        return Piece(_places(tuple(self._lines)), ends, b"".join(families))
 
     def _of(self, key: FamilyKey) -> list[str]:
         return self._lines.setdefault(key, [])
+
+
+@cache
+def _places(families: tuple[FamilyKey, ...]) -> Mapping[FamilyKey, int]:
+    return {family: place for place, family in enumerate(families)}
 
 
 def _braced(labels: Mapping[str, str]) -> str:

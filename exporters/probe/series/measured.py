@@ -6,10 +6,9 @@ from prometheus_client import Metric as Family
 from prometheus_client.registry import Collector
 
 from exporters.probe import metrics
+from exporters.probe.key import Key
 from exporters.probe.series.families import Families, Samples
 from exporters.probe.series.record import Record, Series
-
-Key = tuple[str, str]
 
 
 class MeasuredCollector(Collector):

@@ -8,6 +8,7 @@ started, ended or was skipped. Nothing is older for it: a piece depends on its r
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -15,17 +16,16 @@ from prometheus_client import CollectorRegistry
 from prometheus_client import Metric as Family
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 
+from exporters.probe.key import Key
 from exporters.probe.series.families import FamilyKey
-from exporters.probe.series.lines import Lines
+from exporters.probe.series.lines import Lines, Piece
 from exporters.probe.series.measured import MeasuredCollector, add_record
 from exporters.probe.series.record import Record
 
-Key = tuple[str, str]
 Encoder = Callable[[Any], bytes]
-_Piece = tuple[object, dict[FamilyKey, bytes]]  # what it was rendered from, and its samples by family
 # 9, the usual level, takes twice the time for a hundredth of the size.
 GZIP_LEVEL = 5
-# So many pieces are compressed at once.
+# So many pieces are joined, and compressed at once.
 AT_ONCE = 64
 _GZIP = 16  # added to the window's size, gzip's head and tail (zlib.h)
 _EOF = b"# EOF\n"
@@ -56,7 +56,7 @@ class RenderedMetrics:
         # The families of the process itself; the records are rendered one by one.
         self._rest.register(MeasuredCollector(dict, dict, inflight))
         self._rest.register(_All(others))
-        self._rendered: dict[Key, _Piece] = {}
+        self._rendered: dict[Key, tuple[object, Piece]] = {}  # with what it was rendered from
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a scrape; with `name[]`, only with the series or families of these names."""
@@ -79,23 +79,17 @@ class RenderedMetrics:
 
     def _families(self, encoder: Encoder, names: set[bytes] | None) -> Iterator[bytes]:
         """Yield the families one after the other, in parts that are small beside the whole."""
-        blocks: dict[bytes, list[bytes]] = {}
-        heads: dict[FamilyKey, bytes] = {}
-        for piece in self._pieces():
-            for key, samples in piece.items():
-                if key not in heads:
-                    heads[key] = encoder(_Head(key)).removesuffix(_EOF)
-                blocks.setdefault(heads[key], []).append(samples)
-        for head, samples in _blocks(encoder(self._rest)).items():
-            blocks.setdefault(head, []).append(samples)
-        for head, parts in blocks.items():
-            wanted = parts if names is None else _named(head, parts, names)
-            if any(wanted):
-                yield head
-                for start in range(0, len(wanted), AT_ONCE):
-                    yield b"".join(wanted[start : start + AT_ONCE])
+        pieces = self._pieces()
+        others = _blocks(encoder(self._rest))
+        shapes = {id(piece.places): piece.places for piece in pieces}.values()
+        for family in dict.fromkeys(chain.from_iterable(shapes)):
+            head = encoder(_Head(family)).removesuffix(_EOF)
+            parts = chain((piece.of(family) for piece in pieces), (others.pop(head, b""),))
+            yield from _family(head, parts, names)
+        for head, samples in others.items():
+            yield from _family(head, (samples,), names)
 
-    def _pieces(self) -> list[dict[FamilyKey, bytes]]:
+    def _pieces(self) -> list[Piece]:
         """Return the samples of each record, rendering those that changed."""
         intervals = self._intervals()
         before, now = self._rendered, {}
@@ -107,7 +101,7 @@ class RenderedMetrics:
                 held = (version, _piece(key, record, intervals.get(key)))
             now[key] = held
         self._rendered = now
-        return [samples for _, samples in now.values()]
+        return [piece for _, piece in now.values()]
 
 
 class _Head:
@@ -130,10 +124,18 @@ class _All:
         return self._registry.collect()
 
 
-def _piece(key: Key, record: Record, interval: float | None) -> dict[FamilyKey, bytes]:
+def _piece(key: Key, record: Record, interval: float | None) -> Piece:
     lines = Lines()
     add_record(lines, key, record, interval)
-    return lines.by_family()
+    return lines.piece()
+
+
+def _family(head: bytes, parts: Iterable[bytes], names: set[bytes] | None) -> Iterator[bytes]:
+    """Yield a family with the samples that have these names, unless it has none."""
+    wanted = filter(None, parts if names is None else _named(head, parts, names))
+    while some := b"".join(islice(wanted, AT_ONCE)):
+        yield head + some
+        head = b""
 
 
 def _packed(parts: Iterable[bytes]) -> list[bytes]:
@@ -143,13 +145,13 @@ def _packed(parts: Iterable[bytes]) -> list[bytes]:
     return [*packed, packer.flush()]
 
 
-def _named(head: bytes, blocks: list[bytes], names: set[bytes]) -> list[bytes]:
+def _named(head: bytes, parts: Iterable[bytes], names: set[bytes]) -> Iterable[bytes]:
     """Return the samples with these names; all if it is the name of their family (in OpenMetrics without _total)."""
     family = head.split(b" ", 3)[2]
     if names & {family, family + b"_total"}:
-        return blocks
-    lines = (line for samples in blocks for line in samples.splitlines(keepends=True))
-    return [line for line in lines if re.split(rb"[{ ]", line, maxsplit=1)[0] in names]
+        return parts
+    lines = (line for samples in parts for line in samples.splitlines(keepends=True))
+    return (line for line in lines if re.split(rb"[{ ]", line, maxsplit=1)[0] in names)
 
 
 def _blocks(text: bytes) -> dict[bytes, bytes]:

@@ -15,6 +15,9 @@ from exporters.probe.wire.receiver import RECEIVER, Inbox, Piece
 READ_SIZE = 1 << 16
 # The largest record of TLS (RFC 8446, section 5.2) with its head.
 _RECORD_SIZE = (1 << 14) + 256 + 5
+# The receiver's thread alone reads into it. A read into bytes of this size, cut to what came, would leave a hole of the
+# same size in the heap for each token.
+_READ = memoryview(bytearray(READ_SIZE))
 
 
 class StampedFile(io.RawIOBase):
@@ -76,18 +79,18 @@ class StampedFile(io.RawIOBase):
         super().close()
 
     def _read(self) -> Piece:
-        data, ancillary, _, _ = self._sock.recvmsg(READ_SIZE, SPACE)
+        count, ancillary, _, _ = self._sock.recvmsg_into([_READ], SPACE)
         self._latest, exact = arrived_at(ancillary, self._latest)
-        return Piece(self._latest, data, exact)
+        return Piece(self._latest, bytes(_READ[:count]), exact)
 
     def _read_tls(self) -> Piece:
         # OpenSSL cannot tell the stamp of the packets that it reads, so they are looked at before.
-        _, ancillary, _, _ = socket.socket.recvmsg(self._sock, _RECORD_SIZE, SPACE, socket.MSG_PEEK)
+        _, ancillary, _, _ = socket.socket.recvmsg_into(self._sock, [_READ[:_RECORD_SIZE]], SPACE, socket.MSG_PEEK)
         at, exact = arrived_at(ancillary, self._latest)
         # It may be a session ticket, or a part of a record; then this raises, and the stamp is forgotten.
-        data = self._sock.recv(READ_SIZE)
+        count = self._sock.recv_into(_READ)
         self._latest = at
-        return Piece(at, data, exact)
+        return Piece(at, bytes(_READ[:count]), exact)
 
 
 class StampedResponse(http.client.HTTPResponse):
