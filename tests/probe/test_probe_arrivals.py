@@ -1,12 +1,16 @@
 """The stamps of what arrives: the kernel's where there is one, whoever reads however late."""
 
 import socket
+import ssl
 import struct
 import threading
 import time
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from certificates import Authority
 from hostile import HostileServer
 from probe_helpers import PATIENCE, until
 
@@ -15,6 +19,7 @@ from exporters.probe.wire.connection import Recorder
 from exporters.probe.wire.deadline import Deadline
 from exporters.probe.wire.kernel_stamps import SPACE, arrived_at, ask_for_stamps
 from exporters.probe.wire.receiver import LARGEST_QUEUE, Inbox, Piece, Receiver
+from exporters.probe.wire.stamped import READ_SIZE, StampedFile
 
 SO_TIMESTAMPNS = 35
 
@@ -229,3 +234,46 @@ def test_a_whole_answer_is_stamped_by_the_kernel(hostile: HostileServer) -> None
         assert answer.body(1 << 20)
         assert answer.recorder.source is not None
         assert answer.recorder.source.stamped.exact
+
+
+@pytest.fixture
+def tls_pair(
+    pair: tuple[socket.socket, socket.socket], tmp_path: Path, tool: Callable[[str], Path]
+) -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Yield both ends of a connection over TLS, ours first."""
+    authority = Authority.make(tool("openssl"), tmp_path)
+    authority.sign("server")
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(tmp_path / "server.pem", tmp_path / "server.key")
+    theirs: list[socket.socket] = []
+    shaking = threading.Thread(target=lambda: theirs.append(serving.wrap_socket(pair[1], server_side=True)))
+    shaking.start()
+    ours = authority.client().wrap_socket(pair[0], server_hostname="localhost")
+    shaking.join()
+    with ours, theirs[0]:
+        yield ours, theirs[0]
+
+
+@pytest.mark.parametrize("kind", ["pair", pytest.param("tls_pair", marks=pytest.mark.tool("openssl"))])
+def test_a_token_takes_as_much_memory_as_it_has_bytes(kind: str, request: pytest.FixtureRequest) -> None:
+    """Room for the largest read that is then cut to a token leaves the heap full of holes (glibc never moves)."""
+    ours, theirs = request.getfixturevalue(kind)
+    file = StampedFile(ours, ours.makefile("rb", buffering=0), time.perf_counter())
+    token = bytearray(100)
+
+    def arrive() -> int:
+        theirs.sendall(b"token")
+        return file.readinto(token)
+
+    assert arrive() == 5
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        for _ in range(10):
+            assert arrive() == 5
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        file.close()
+    assert most - before < READ_SIZE // 4

@@ -8,7 +8,7 @@ from hostile import HostileServer
 from page_server import Server
 
 from exporters.probe.asking.run import ProbeResult
-from exporters.probe.scheduling.history import LENGTH, History
+from exporters.probe.scheduling.history import LENGTH, Entry, History
 from exporters.probe.scheduling.prober import Prober
 from exporters.probe.views.pages import TargetsPage
 from inferwatch.config import Config, parse_config
@@ -120,9 +120,18 @@ def test_without_targets(in_force: Config | None, query: dict[str, str], status:
 
 def test_history_is_short_and_goes_with_its_target() -> None:
     history = History()
+    assert history.of(KEY) == []
     for index in range(3 * LENGTH):
-        history.add(KEY, ProbeResult("chat", "short", "m", "success", ""), float(index))
-    assert [entry.ended_at for entry in history.of(KEY)] == [float(3 * LENGTH - 1 - index) for index in range(LENGTH)]
+        odd = ProbeResult("chat", "short", "m", f"outcome-{index}", f"detail {index}", output_tokens=index)
+        even = ProbeResult("chat", "short", "m", "success", "", None, index / 8, 0.0, 2.5)
+        history.add(KEY, odd if index % 2 else even, float(index))
+        newest_first = range(index, max(index - LENGTH, -1), -1)
+        assert history.of(KEY) == [
+            Entry(float(at), f"outcome-{at}", f"detail {at}", None, None, None, at)
+            if at % 2
+            else Entry(float(at), "success", "", at / 8, 0.0, 2.5, None)
+            for at in newest_first
+        ]
     history.forget_all_but({KEY})
     assert len(history.of(KEY)) == LENGTH
     history.forget_all_but(set())
