@@ -5,13 +5,14 @@ from pathlib import Path
 
 from dashboards.boundary import to_text
 from dashboards.overview import overview
+from dashboards.probes import probes
 
 GENERATED = Path(__file__).resolve().parent / "generated"
 
 
 def texts() -> dict[str, str]:
     """Return what each file of the folder `generated` holds, by file name."""
-    return {"overview.json": to_text(overview())}
+    return {"overview.json": to_text(overview()), "probes.json": to_text(probes())}
 
 
 def main() -> int:
@@ -23,7 +24,7 @@ def main() -> int:
             old.unlink()
     for name, text in wanted.items():
         (GENERATED / name).write_text(text, encoding="utf-8")
-    sys.stdout.write(f"wrote {len(wanted)} dashboard to {GENERATED}\n")
+    sys.stdout.write(f"wrote {len(wanted)} dashboards to {GENERATED}\n")
     return 0
 
 

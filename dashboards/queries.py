@@ -18,6 +18,8 @@ MAY_BE_EMPTY: dict[tuple[str, str], str] = {
     ("KV cache used", "A"): "llama.cpp does not report how full its KV cache is",
     ("Probe outcomes", "B"): "there are no failed probes on a healthy stack",
     ("Cost per million tokens", "C"): "only targets with cost.alert_above_per_mtok have a limit",
+    ("Probes not started", "A"): "every probe that is due is started on a healthy stack",
+    ("Tokens left today", "A"): "only targets with a probe_budget of tokens have some left",
 }
 
 

@@ -9,8 +9,9 @@ currency); `gpu:*` (node, gpu, uuid) plus `reason`. Each is absent while there i
 requests, a unit cost below a floor of tokens.
 """
 
-# The one dashboard that every alert links to.
+# The dashboard that every alert links to, and the one behind its row of probes.
 OVERVIEW_UID = "inferwatch-overview"
+PROBES_UID = "inferwatch-probes"
 
 LATENCIES = ("ttft", "tpot", "itl", "e2e", "queue", "prefill", "decode")
 GATEWAY_LATENCIES = ("ttft", "tpot", "itl", "e2e", "queue", "overhead")

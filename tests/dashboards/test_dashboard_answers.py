@@ -182,3 +182,67 @@ def test_the_mean_of_a_phase_is_time_over_count(asks: Asks) -> None:
         f"llm_probe_phase_seconds_count{{{labels}}}": growing(2),
     }
     asks("Where a probe's time goes", "A", series, {'{target="chat", phase="tls"}': 0.25})
+
+
+def test_statuses_and_finish_reasons_are_counted_over_all_probers_and_scenarios(asks: Asks) -> None:
+    statuses, reasons = "llm_probe_http_responses_total", "llm_probe_finish_reasons_total"
+    series = {
+        f'{statuses}{{target="chat", code="200", instance="probe-1"}}': growing(1),
+        f'{statuses}{{target="chat", code="200", instance="probe-2"}}': growing(1),
+        f'{statuses}{{target="chat", code="429", instance="probe-1"}}': growing(0.5),
+        f'{statuses}{{target="chat", code="502", instance="probe-1"}}': still(7),
+    }
+    asks(
+        "HTTP statuses of answers",
+        "A",
+        series,
+        {'{target="chat", code="200"}': 40.0, '{target="chat", code="429"}': 10.0},
+    )
+    series = {
+        f'{reasons}{{target="chat", scenario="short", reason="stop"}}': growing(1),
+        f'{reasons}{{target="chat", scenario="long", reason="stop"}}': growing(1),
+        f'{reasons}{{target="chat", scenario="long", reason="length"}}': growing(1),
+        f'{reasons}{{target="chat", scenario="long", reason="content_filter"}}': still(0),
+    }
+    asks(
+        "How answers end",
+        "A",
+        series,
+        {'{target="chat", reason="stop"}': 40.0, '{target="chat", reason="length"}': 20.0},
+    )
+
+
+def test_who_answers_is_told_once_with_its_changes_by_any_prober(asks: Asks) -> None:
+    named = 'target="chat", model_name="m", response_model="m-2", fingerprint="fp", server_version="1.2"'
+    changes = 'llm_probe_model_identity_changes_total{target="chat", model_name="m"'
+    series = {
+        f'llm_probe_response_model_info{{{named}, instance="probe-1"}}': still(1),
+        f'llm_probe_response_model_info{{{named}, instance="probe-2"}}': still(1),
+        f'{changes}, field="model", instance="probe-1"}}': "0x50 1x30",
+        f'{changes}, field="model", instance="probe-2"}}': "0x50 1x30",
+        f'{changes}, field="server_version", instance="probe-1"}}': "0x50 1x30",
+        f'{changes}, field="server_version", instance="probe-2"}}': "0x80",
+        f'{changes}, field="system_fingerprint", instance="probe-1"}}': "0x80",
+    }
+    asks("Who answers", "A", series, {f"{{{named}}}": 2.0})
+
+
+def test_the_share_of_tainted_probes_counts_every_outcome(asks: Asks) -> None:
+    labels = 'target="chat", scenario="short", model_name="m"'
+    series = {
+        f'llm_probe_requests_total{{{labels}, outcome="success"}}': growing(2),
+        f'llm_probe_requests_total{{{labels}, outcome="deadline"}}': growing(1),
+        f'llm_probe_requests_total{{{labels}, outcome="tainted"}}': growing(1),
+    }
+    asks("Tainted probes", "A", series, {'{target="chat"}': 0.25})
+
+
+def test_a_target_is_paused_when_every_prober_has_paused_it(asks: Asks) -> None:
+    series = {
+        'llm_probe_paused{target="chat", reason="budget", instance="probe-1"}': still(1),
+        'llm_probe_paused{target="chat", reason="budget", instance="probe-2"}': still(0),
+        'llm_probe_paused{target="chat", reason="retry_after", instance="probe-1"}': still(1),
+        'llm_probe_paused{target="chat", reason="retry_after", instance="probe-2"}': still(1),
+    }
+    expected = {'{target="chat", reason="budget"}': 0.0, '{target="chat", reason="retry_after"}': 1.0}
+    asks("Paused", "A", series, expected)

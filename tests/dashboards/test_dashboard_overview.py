@@ -1,4 +1,4 @@
-"""The overview as it is committed: fresh, readable by Grafana, with PromQL that parses and series that exist."""
+"""The dashboards as they are committed: fresh, readable by Grafana, with PromQL that parses and series that exist."""
 
 import json
 import re
@@ -12,22 +12,30 @@ import yaml
 from dashboard_round_trip import differences, unknown_values
 
 from dashboards import generate
-from dashboards.boundary import to_text
 from dashboards.known import RULE_FOLDERS, recorded
-from dashboards.lint import visible
-from dashboards.overview import overview
+from dashboards.lint import lint, visible
 from dashboards.queries import GENERATED, MAY_BE_EMPTY, PanelQuery, panel_queries, substitute
 from dashboards.series import selectors
-from prometheus.vocabulary import OVERVIEW_UID
+from prometheus.vocabulary import OVERVIEW_UID, PROBES_UID
 
 ROOT = GENERATED.parent.parent
+FILES = sorted(GENERATED.glob("*.json"))
 RUNBOOKS = ROOT / "alerting" / "runbooks"
 
 
-@pytest.fixture(scope="module")
-def page() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads((GENERATED / "overview.json").read_text(encoding="utf-8"))
+def load(file: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return loaded
+
+
+@pytest.fixture(scope="module", params=FILES, ids=[file.stem for file in FILES])
+def page(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return load(request.param)
+
+
+@pytest.fixture(scope="module")
+def overview_page() -> dict[str, Any]:
+    return load(GENERATED / "overview.json")
 
 
 def test_the_generated_files_are_fresh() -> None:
@@ -36,14 +44,14 @@ def test_the_generated_files_are_fresh() -> None:
 
 
 def test_the_same_code_gives_the_same_text() -> None:
-    assert to_text(overview()) == to_text(overview())
+    assert generate.texts() == generate.texts()
 
 
 def test_generating_removes_what_no_code_stands_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generate, "GENERATED", tmp_path)
     (tmp_path / "old.json").write_text("{}")
     assert generate.main() == 0
-    assert [file.name for file in tmp_path.iterdir()] == ["overview.json"]
+    assert {file.name for file in tmp_path.iterdir()} == {"overview.json", "probes.json"}
 
 
 def test_grafana_reads_every_key(page: dict[str, Any]) -> None:
@@ -55,24 +63,44 @@ def test_grafana_knows_every_setting(page: dict[str, Any]) -> None:
     assert unknown_values(dashboard) == []
 
 
-def test_it_is_small_enough_for_a_config_map() -> None:
-    assert (GENERATED / "overview.json").stat().st_size < 512 * 1024
+def test_they_are_small_enough_for_a_config_map() -> None:
+    assert sum(file.stat().st_size for file in FILES) < 512 * 1024
 
 
-def test_it_answers_what_the_overview_must(page: dict[str, Any]) -> None:
-    assert (page["uid"], page["title"]) == (OVERVIEW_UID, "LLM overview")
+def test_it_keeps_every_rule(page: dict[str, Any]) -> None:
+    assert lint(page) == []
+
+
+def test_no_two_panels_have_the_same_title() -> None:
+    """Documentation, and what may be empty, know a panel by its title."""
+    titles = [panel["title"] for file in FILES for panel in visible(load(file))]
+    assert len(titles) == len(set(titles))
+
+
+def test_no_two_dashboards_have_the_same_address() -> None:
+    assert {load(file)["uid"] for file in FILES} == {OVERVIEW_UID, PROBES_UID}
+
+
+def test_it_answers_what_the_overview_must(overview_page: dict[str, Any]) -> None:
+    assert (overview_page["uid"], overview_page["title"]) == (OVERVIEW_UID, "LLM overview")
     wanted = {
         "Up or down", "TTFT", "TPOT", "P99 latency", "Queue depth", "Tokens per second", "Cost per million tokens",
         "Burn and idle cost", "GPU utilisation", "GPU memory used", "GPU temperature", "GPU throttled",
         "What is firing", "Probe outcomes", "Good probes, last hour", "GPUs are",
     }  # fmt: skip
-    assert wanted <= {panel["title"] for panel in visible(page)}
+    assert wanted <= {panel["title"] for panel in visible(overview_page)}
 
 
 def test_pages_are_marked_in_time(page: dict[str, Any]) -> None:
     pages = page["annotations"]["list"][1]
     assert pages["enable"] is True
     assert 'alertstate="firing", severity="page"' in pages["expr"]
+
+
+def test_another_model_is_marked_in_time(page: dict[str, Any]) -> None:
+    changes = page["annotations"]["list"][2]
+    assert changes["enable"] is True
+    assert "llm_probe_model_identity_changes_total" in changes["expr"]
 
 
 def test_what_either_source_can_answer_prefers_the_engine(page: dict[str, Any]) -> None:
@@ -87,10 +115,10 @@ def test_what_either_source_can_answer_prefers_the_engine(page: dict[str, Any]) 
                 assert target["expr"].index("llm:") < target["expr"].index("llm_probe:")
 
 
-def test_simulated_gpus_are_called_simulated(page: dict[str, Any]) -> None:
+def test_simulated_gpus_are_called_simulated(overview_page: dict[str, Any]) -> None:
     per_gpu = [
         target
-        for panel in visible(page)
+        for panel in visible(overview_page)
         for target in panel["targets"]
         if "{{gpu}}" in target["legendFormat"] and panel["type"] == "timeseries"
     ]
@@ -131,7 +159,7 @@ def test_every_runbook_that_a_panel_links_to_exists(page: dict[str, Any]) -> Non
         for link in panel["links"]
         if (match := re.search(r"/alerting/runbooks/(\w+)\.md$", link["url"]))
     }
-    assert {"TTFTHigh", "TPOTHigh", "QueueDepthHigh", "GPUThrottling"} <= linked
+    assert {"TTFTHigh", "TPOTHigh"} <= linked
     assert {name for name in linked if not (RUNBOOKS / f"{name}.md").is_file()} == set()
 
 
