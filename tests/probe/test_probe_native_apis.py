@@ -16,6 +16,7 @@ from probe_helpers import scenario, target
 
 from exporters.probe.asking.run import ProbeResult, run_probe
 from exporters.probe.protocols import PROTOCOLS, Question, StreamEvent, Usage
+from exporters.probe.protocols.calls import calls_of
 from exporters.probe.targets.models import served_models
 
 CONVERSATION = Question(
@@ -66,17 +67,17 @@ CAPTURED = {
 }
 
 
-def read(name: str, cuts: list[int]) -> list[StreamEvent]:
+def read(name: str, api: str, cuts: list[int]) -> list[StreamEvent]:
     data = (CAPTURES / name).read_bytes()
-    decoder = PROTOCOLS[CAPTURED[name][0]].decoder(name.endswith(".sse"))
+    decoder = PROTOCOLS[api].decoder(name.endswith(".sse"))
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     return [event for start, end in pairwise(edges) for event in decoder.feed(data[start:end])] + decoder.flush()
 
 
 @given(name=st.sampled_from([*CAPTURED]), cuts=st.lists(st.integers(0, 3000), max_size=9))
 def test_what_llamacpp_really_answered(name: str, cuts: list[int]) -> None:
-    _, text, prompt, finish, times = CAPTURED[name]
-    events = read(name, cuts)
+    api, text, prompt, finish, times = CAPTURED[name]
+    events = read(name, api, cuts)
     assert "".join(event.text for event in events) == text
     tokens = [event for event in events if event.channel]
     assert {event.channel for event in tokens} == {"content"} and len(tokens) == (3 if name.endswith("sse") else 1)
@@ -85,6 +86,29 @@ def test_what_llamacpp_really_answered(name: str, cuts: list[int]) -> None:
     assert [event.finish_reason for event in events if event.finish_reason] == [finish]
     assert {event.model for event in events if event.model} == {"smollm2-135m-instruct"}
     assert any(event.server_seconds for event in events) == times
+    assert not any(event.error is not None for event in events)
+
+
+# The same server with a template that knows tools, after three examples; 29 tokens were generated, most of them in
+# front of the arguments. file: (API, events with tokens)
+CALLED = {
+    "llamacpp-chat-call.sse": ("openai-chat", 8),
+    "llamacpp-chat-call.json": ("openai-chat", 1),
+    "llamacpp-messages-call.sse": ("anthropic", 9),
+    "llamacpp-responses-call.sse": ("openai-responses", 9),
+}
+
+
+@given(name=st.sampled_from([*CALLED]), cuts=st.lists(st.integers(0, 3500), max_size=9))
+def test_a_tool_that_a_model_really_called(name: str, cuts: list[int]) -> None:
+    api, with_tokens = CALLED[name]
+    events = read(name, api, cuts)
+    (call,) = calls_of(piece for event in events for piece in event.calls)
+    assert call.name == "weather" and json.loads(call.arguments) == {"city": "Paris"}
+    assert [event.channel for event in events if event.channel] == ["tool"] * with_tokens
+    assert [event.finish_reason for event in events if event.finish_reason] == ["tool_calls"]
+    counts = [event.usage for event in events if event.usage]
+    assert (counts[-1].output_tokens, max(usage.prompt_tokens or 0 for usage in counts)) == (29, 328)
     assert not any(event.error is not None for event in events)
 
 
