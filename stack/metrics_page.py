@@ -5,6 +5,7 @@ from pathlib import Path
 
 from exporters.gpu import metrics as gpu_metrics
 from exporters.probe import metrics as probe_metrics
+from exporters.probe.views import oneshot_metrics
 from inferwatch.metric import Metric
 from prometheus.meanings import meanings
 from prometheus.recording import intervals
@@ -25,9 +26,14 @@ For GPUs, `Source` names functions of NVML without `nvmlDevice`, field values by
 monitoring) metrics by theirs. Groups that are off unless switched on: [gpu-exporter.md](gpu-exporter.md).
 """
 
+ON_REQUEST = """\
+What `/probe` of the probe exporter answers: [one probe](probe-exporter.md#one-probe-for-one-scrape), for a job of your
+own. No rule, alert or panel of inferwatch reads these."""
+
 PARTS = (
     ("GPU exporter", "Job `gpu`, port 9810.", gpu_metrics.ALL),
     ("Probe exporter", "Job `probe`, port 9811.", probe_metrics.ALL),
+    ("Probes on request", ON_REQUEST, oneshot_metrics.ALL),
     ("Start page", "Job `start-page`, port 9812.", page_metrics.ALL),
 )
 

@@ -15,7 +15,8 @@ from prometheus.recording import rule_groups
 from stack import metrics_page
 
 ROOT = Path(__file__).resolve().parents[2]
-DECLARING = sorted([*ROOT.glob("exporters/*/metrics*"), *ROOT.glob("stack/**/metrics.py")])
+PATTERNS = ("exporters/*/metrics*", "exporters/**/*_metrics.py", "stack/**/metrics.py")
+DECLARING = sorted(path for pattern in PATTERNS for path in ROOT.glob(pattern))
 MODULES = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in DECLARING]
 METRICS: list[Metric] = [metric for module in MODULES for metric in importlib.import_module(module).ALL]
 SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -114,4 +115,11 @@ def test_every_recorded_series_has_a_meaning():
 def test_the_list_of_metrics_is_up_to_date():
     for file, text in metrics_page.rendered().items():
         assert file.read_text() == text, "run `make generate`"
-        assert all(f"`{metric.name}`" in text for metric in METRICS)
+        assert all(f"| `{metric.name}` |" in text for metric in METRICS)
+
+
+def test_no_metric_is_declared_where_the_list_does_not_look():
+    files = [file for folder in ("exporters", "stack") for file in (ROOT / folder).rglob("*.py")]
+    declared = {name for file in files for name in re.findall(r"\bMetric\(\s*\"(\w+)\"", file.read_text())}
+    assert "probe_success" in declared
+    assert declared <= {metric.name for metric in METRICS}

@@ -25,6 +25,8 @@ OUTPUT_TOKENS = Metric("probe_llm_output_tokens", "gauge", "Output tokens; absen
 PROMPT_TOKENS = Metric("probe_llm_prompt_tokens", "gauge", "Prompt tokens as the server counted them.")
 PHASE = Metric("probe_llm_phase_seconds", "gauge", "Time in a phase of the request that was reached.", ("phase",))
 
+ALL = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+
 
 class OneShotCollector(Collector):
     """Yields the metrics of one probe.
