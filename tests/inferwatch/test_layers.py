@@ -1,6 +1,7 @@
 """Imports run one way, as the data does."""
 
 import ast
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,3 +54,15 @@ def test_imports_go_down_inside_the_probe_exporter():
             }
             upward += [f"{file.relative_to(home)} imports {name}" for name in modules if name.startswith(tuple(above))]
     assert not upward
+
+
+def test_the_document_has_every_floor_in_its_order_and_every_module_beside_them():
+    text = (ROOT / "docs" / "probe-exporter.md").read_text()
+    _, _, places = text.partition("\n## Where things are\n")
+    floors, _, rest = places.partition("\nBeside them,")
+    beside, _, _ = rest.partition("\n\n")
+    home = ROOT / "exporters" / "probe"
+    assert re.findall(r"^\| `(\w+)/` \|", floors, re.MULTILINE) == PROBE
+    assert all(list(home.glob(f"*/{name}")) for name in re.findall(r"`(\w+\.py)`", floors))
+    modules = {file.name for file in home.glob("*.py")} - {"__init__.py"}
+    assert set(re.findall(r"`(\w+\.py)`", beside)) == modules
