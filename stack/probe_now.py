@@ -21,7 +21,7 @@ from exporters.probe.views.quoted import Quoted
 from inferwatch.config import Config, Scenario, Target, load_config
 from inferwatch.durations import format_duration
 from inferwatch.errors import ConfigError
-from stack.check.findings import clean
+from inferwatch.printable import printable
 from stack.page.figures import number, plural, seconds
 from stack.probe_item import SUCCESS, as_item
 
@@ -67,7 +67,7 @@ def probe_now(config_file: Path, target_name: str | None, as_json: bool, debug: 
         answered = any(result.status_code is not None for result in own)
         version = own_version(target) if answered else None
         if version and not as_json:
-            _print(console, Text(f"{target.name}: its server is of version {clean(version)}", style="dim"))
+            _print(console, Text(f"{target.name}: its server is of version {printable(version)}", style="dim"))
         results += own
         items += [as_item(result, version) for result in own]
     if as_json:
@@ -133,9 +133,9 @@ def explain(console: Console, target: Target, result: ProbeResult) -> None:
     title.append("success" if good else f"failed ({result.outcome})", "bold green" if good else "bold red")
     _print(console, title)
     if result.detail:
-        _print(console, Text(f"  {clean(result.detail)}"))
+        _print(console, Text(f"  {printable(result.detail)}"))
     for name, value in _lines(result):
-        _print(console, Text(f"  {name:<8}  {clean(value)}"))
+        _print(console, Text(f"  {name:<8}  {printable(value)}"))
     if result.phases:
         _print(console, Text("  phases", style="dim"))
         for phase in PHASES:

@@ -7,6 +7,7 @@ from typing import Literal
 from rich.console import Console
 from rich.text import Text
 
+from inferwatch.printable import printable
 from stack.page.figures import plural
 
 Level = Literal["ok", "warn", "fail"]
@@ -58,15 +59,15 @@ class Report:
 
     def section(self, subject: str, findings: Iterable[Finding]) -> None:
         """Print what was found about one subject, a line each."""
-        self._print(Text(clean(subject), style="bold"))
+        self._print(Text(printable(subject), style="bold"))
         for one in findings:
             self._counts[one.level] += 1
             line = Text("  ")
             line.append(f"{one.level:<5}", STYLES[one.level])
             line.append(f"{one.step:<9} ", "dim")
-            line.append(clean(one.text))
+            line.append(printable(one.text))
             if one.todo:
-                line.append(f" -> {clean(one.todo)}", "" if one.level == "ok" else STYLES[one.level])
+                line.append(f" -> {printable(one.todo)}", "" if one.level == "ok" else STYLES[one.level])
             self._print(line)
 
     def summary(self) -> None:
@@ -77,8 +78,3 @@ class Report:
 
     def _print(self, line: Text) -> None:
         self._console.print(line, soft_wrap=True)
-
-
-def clean(text: str) -> str:
-    """Return a text whose control characters are gone: servers' words must not steer the terminal."""
-    return "".join(character if character.isprintable() else " " for character in text)

@@ -6,7 +6,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from stack.check.findings import clean
+from inferwatch.printable import printable
 from stack.gpu_table.rows import GpuRow
 from stack.gpu_table.words import in_words
 from stack.page.figures import UNKNOWN, percent, plural, seconds
@@ -19,9 +19,9 @@ def table(rows: list[GpuRow], driver: str, live: bool) -> Table:
     """Return the table; `live` adds for how long each GPU was slowed since the command was started."""
     names = {row.name for row in rows if row.name}
     simulated = any(row.simulated for row in rows)
-    one_name = clean(names.pop()) if len(names) == 1 else ""
+    one_name = printable(names.pop()) if len(names) == 1 else ""
     what = f": {one_name}" if one_name else ""
-    title = f"{plural(len(rows), 'simulated GPU' if simulated else 'GPU')}{what}, driver {clean(driver)}"
+    title = f"{plural(len(rows), 'simulated GPU' if simulated else 'GPU')}{what}, driver {printable(driver)}"
     made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     if simulated:
         made.caption, made.caption_justify, made.caption_style = (
@@ -36,7 +36,7 @@ def table(rows: list[GpuRow], driver: str, live: bool) -> Table:
         made.add_column(name, justify="right", no_wrap=True)
     made.add_column("clocks held down by", overflow="fold")
     for row in rows:
-        made.add_row(Text(row.gpu), *([] if one_name else [Text(clean(row.name))]), *_cells(row, live))
+        made.add_row(Text(row.gpu), *([] if one_name else [Text(printable(row.name))]), *_cells(row, live))
     return made
 
 

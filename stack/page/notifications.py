@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ValidationError
 
 from inferwatch.errors import InferwatchError
+from inferwatch.printable import printable
 
 KEPT = 50
 LARGEST_FILE = 4 << 20
@@ -86,7 +87,7 @@ def terminal_line(one: Kept) -> str:
     for part in (one.about, one.summary):
         line += f"  {part}" if part else ""
     # Labels and annotations come from outside and must not steer the terminal.
-    return "".join(character if character.isprintable() else " " for character in line)
+    return printable(line)
 
 
 class Notifications:

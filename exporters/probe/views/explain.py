@@ -12,13 +12,14 @@ from exporters.probe.protocols import StreamEvent
 from exporters.probe.protocols.base import identifier
 from exporters.probe.views.quoted import Quoted
 from inferwatch.config import Scenario
+from inferwatch.printable import printable
 
 # A page for a person; the figures below hold all events.
 MOST_EVENTS = 2000
 
 
 def explained(result: ProbeResult, scenario: Scenario, transcript: Transcript, quoted: Quoted, *, quotes: bool) -> str:
-    """Return the text of `/probe?debug=1`.
+    """Return the text of `/probe?debug=1`; nothing in it can steer a terminal.
 
     Args:
         result: What was measured.
@@ -40,7 +41,8 @@ def explained(result: ProbeResult, scenario: Scenario, transcript: Transcript, q
         which = f" of answer {number}" if len(transcript.answers) > 1 else ""
         lines += ["", f"events{which}, in seconds since sending began", *_events(answer, quoted, quotes)]
     lines += ["", f"outcome {result.outcome}" + (f": {result.detail}" if result.detail else ""), *_figures(result)]
-    return "\n".join(lines) + "\n"
+    # A server names its model, media type, place of a redirect and more; none of it is trusted with a terminal.
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def _events(answer: Answer, quoted: Quoted, quotes: bool) -> list[str]:

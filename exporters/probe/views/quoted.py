@@ -1,4 +1,7 @@
-"""What a probe sent and was answered, for a person who asked to see it: secrets are blotted out, the rest is quoted."""
+"""What a probe sent and was answered, for a person who asked to see it: secrets are blotted out, the rest is quoted.
+
+What is returned may hold control characters of the server; explain.py makes every line printable.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -60,7 +63,7 @@ class Quoted:
 
     def _headers(self, headers: Mapping[str, str], hidden: Callable[[str], bool]) -> list[str]:
         return [
-            _printable(f"{name}: {BLOT if hidden(name.lower()) else self._redaction.text(value)}")
+            f"{name}: {BLOT if hidden(name.lower()) else self._redaction.text(value)}"
             for name, value in headers.items()
         ]
 
@@ -71,16 +74,9 @@ class Quoted:
             document = self._redaction.document(json.loads(body))
         except (ValueError, RecursionError):
             return [f"  {_short(self._redaction.text(body.decode('utf-8', 'replace')))!r}"]
-        return [
-            f"  {_printable(line)}" for line in _short(json.dumps(document, indent=2, ensure_ascii=False)).split("\n")
-        ]
+        return [f"  {line}" for line in _short(json.dumps(document, indent=2, ensure_ascii=False)).split("\n")]
 
 
 def _short(text: str) -> str:
     more = len(text) - MOST_CHARACTERS
     return f"{text[:MOST_CHARACTERS]}... and {more} characters more" if more > 0 else text
-
-
-def _printable(line: str) -> str:
-    """Return a line that cannot steer a terminal."""
-    return "".join(character if character.isprintable() else " " for character in line)
