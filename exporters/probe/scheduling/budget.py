@@ -16,33 +16,54 @@ DAY_SECONDS = 86400
 
 @dataclass(frozen=True)
 class Amount:
-    """Tokens of prompts and answers, and what they cost in the currency of the target."""
+    """Tokens of prompts and answers, and what they cost in a currency; "" is that of a target without prices."""
 
     tokens: int = 0
     money: float = 0.0
+    currency: str = ""
 
     def __add__(self, other: "Amount") -> "Amount":
-        return Amount(self.tokens + other.tokens, self.money + other.money)
+        """Return the sum of two amounts in one currency."""
+        return Amount(self.tokens + other.tokens, self.money + other.money, self.currency or other.currency)
 
-    def less(self, other: "Amount") -> "Amount":
-        """Return the difference, but nothing below zero."""
-        return Amount(max(self.tokens - other.tokens, 0), max(self.money - other.money, 0.0))
+
+@dataclass(frozen=True)
+class Reservation:
+    """What is set aside for one probe, from the budget of the day on which it began."""
+
+    target: str
+    day: int
+    amount: Amount
 
 
 @dataclass
-class _Day:
-    number: int
-    currency: str
-    spent: Amount = field(default_factory=Amount)
-    reserved: Amount = field(default_factory=Amount)
+class _Account:
+    """What a target's probes have spent in a day, and what is set aside for those that run."""
 
-    @property
-    def taken(self) -> Amount:
-        return self.spent + self.reserved
+    tokens: int = 0
+    money: dict[str, float] = field(default_factory=dict)  # by currency
+
+    def taken(self, currency: str) -> Amount:
+        return Amount(self.tokens, self.money.get(currency, 0.0), currency)
+
+    def take(self, amount: Amount) -> None:
+        self._add(amount.tokens, amount.money, amount.currency)
+
+    def give_back(self, amount: Amount) -> None:
+        self._add(-amount.tokens, -amount.money, amount.currency)
+
+    def _add(self, tokens: int, money: float, currency: str) -> None:
+        self.tokens += tokens
+        if currency:
+            # A sum of fractions may end a hair below zero.
+            self.money[currency] = max(self.money.get(currency, 0.0) + money, 0.0)
 
 
 class Budgets:
     """Counts by target and day. A probe reserves what it may cost at most, then settles what it did cost.
+
+    A target that the configuration names no more keeps its account until the day is over: it may come back, as when a
+    file was read that an editor had emptied.
 
     Args:
         clock: Returns Unix time.
@@ -56,44 +77,32 @@ class Budgets:
         self._clock = clock
         self._file = StateFile(folder, file_name, "what probes have spent today")
         self._lock = threading.Lock()
-        self._currencies: dict[str, str] = {}
         self._changed = False
-        self._days = self._file.load(_read, "is counted from 0") or {}
+        self._accounts: dict[tuple[int, str], _Account] = self._file.load(_read, "is counted from 0") or {}
 
-    def apply(self, currencies: dict[str, str]) -> None:
-        """Drop the targets that are configured no more; money of another currency than before starts at 0."""
+    def reserve(self, target: str, amount: Amount, limit: ProbeBudget | None) -> Reservation | None:
+        """Set an amount aside; None if the day's budget does not hold it."""
         with self._lock:
-            self._currencies = currencies
-            self._days = {target: day for target, day in self._days.items() if target in currencies}
-            for target, day in self._days.items():
-                if day.currency != currencies[target]:
-                    day.currency = currencies[target]
-                    day.spent, day.reserved = Amount(day.spent.tokens), Amount(day.reserved.tokens)
+            day = self.day()
+            account = self._account(day, target)
+            if not _holds(limit, account.taken(amount.currency) + amount):
+                return None
+            account.take(amount)
+            self._changed = True
+            return Reservation(target, day, amount)
+
+    def settle(self, reservation: Reservation, spent: Amount) -> None:
+        """Replace a reservation by what was spent, in the account of the day on which the probe began."""
+        with self._lock:
+            account = self._account(reservation.day, reservation.target)
+            account.give_back(reservation.amount)
+            account.take(spent)
             self._changed = True
 
-    def reserve(self, target: str, amount: Amount, limit: ProbeBudget | None) -> bool:
-        """Set an amount aside and return True, or return False if the day's budget does not hold it."""
+    def taken(self, target: str, currency: str = "") -> Amount:
+        """Return what is spent today or set aside for probes that run, with the money of one currency."""
         with self._lock:
-            day = self._today(target)
-            if not _holds(limit, day.taken + amount):
-                return False
-            day.reserved += amount
-            self._changed = True
-            return True
-
-    def settle(self, target: str, reserved: Amount, spent: Amount) -> None:
-        """Replace a reservation by what was spent."""
-        with self._lock:
-            day = self._today(target)
-            # A probe that ran past midnight reserved on a day that is gone.
-            day.reserved = day.reserved.less(reserved)
-            day.spent += spent
-            self._changed = True
-
-    def taken(self, target: str) -> Amount:
-        """Return what is spent today or set aside for probes that run."""
-        with self._lock:
-            return self._today(target).taken
+            return self._account(self.day(), target).taken(currency)
 
     def day(self) -> int:
         """Return the number of the day (UTC) since the epoch."""
@@ -110,24 +119,29 @@ class Budgets:
     def _kept(self) -> object:
         with self._lock:
             self._changed = False
+            today = self.day()
             targets = {
-                target: {"tokens": day.taken.tokens, "money": day.taken.money, "currency": day.currency}
-                for target, day in self._days.items()
-                if day.number == self.day()
+                target: {"tokens": account.tokens, "money": dict(account.money)}
+                for (day, target), account in self._accounts.items()
+                if day == today
             }
-            return {"day": self.day(), "targets": targets}
+            return {"day": today, "targets": targets}
 
-    def _today(self, target: str) -> _Day:
-        day = self._days.get(target)
-        if day is None or day.number != self.day():
-            day = self._days[target] = _Day(self.day(), self._currencies.get(target, ""))
-        return day
+    def _account(self, day: int, target: str) -> _Account:
+        account = self._accounts.get((day, target))
+        if account is None:
+            # Yesterday's are kept for the probes that began then, and for a clock that is put back a little.
+            self._accounts = {key: one for key, one in self._accounts.items() if abs(key[0] - day) <= 1}
+            account = self._accounts[day, target] = _Account()
+        return account
 
 
-def _read(kept: Any) -> dict[str, _Day]:
+def _read(kept: Any) -> dict[tuple[int, str], _Account]:
     number = int(kept["day"])
     return {
-        str(target): _Day(number, str(one["currency"]), Amount(int(one["tokens"]), float(one["money"])))
+        (number, str(target)): _Account(
+            int(one["tokens"]), {str(currency): float(money) for currency, money in one["money"].items()}
+        )
         for target, one in kept["targets"].items()
     }
 

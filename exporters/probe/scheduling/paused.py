@@ -45,7 +45,7 @@ class PausedCollector(Collector):
                 families.add(metrics.PAUSED, {"target": target.name, "reason": reason}, paused[reason])
             if target.probe_budget is None:
                 continue
-            tokens, money = left(target.probe_budget, self._spending.budgets.taken(target.name))
+            tokens, money = left(target.probe_budget, self._spending.taken(target))
             if tokens is not None:
                 families.add(metrics.BUDGET_LEFT_TOKENS, {"target": target.name}, tokens)
             if money is not None and target.cost is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from exporters.probe.asking.prime import output_limit
 from exporters.probe.asking.run import ProbeResult
 from exporters.probe.key import Key
-from exporters.probe.scheduling.budget import FILE_NAME, Amount, Budgets
+from exporters.probe.scheduling.budget import FILE_NAME, Amount, Budgets, Reservation
 from inferwatch.config import Config, Scenario, Target
 
 # A token of English is about four characters; used until a server has counted the prompt.
@@ -26,7 +26,12 @@ class Booking:
     key: Key
     prompt_tokens: int
     output_tokens: int
-    amount: Amount
+    reserved: Reservation
+
+    @property
+    def amount(self) -> Amount:
+        """The most that it may cost."""
+        return self.reserved.amount
 
 
 class Spending:
@@ -50,7 +55,6 @@ class Spending:
     def apply(self, config: Config) -> None:
         """Take a configuration over."""
         targets = {target.name: target for target in config.targets}
-        self.budgets.apply({name: target.cost.currency if target.cost else "" for name, target in targets.items()})
         priced = {
             (target.name, target.cost.currency) for target in config.targets if target.cost and target.cost.is_per_token
         }
@@ -72,11 +76,11 @@ class Spending:
         key = (target.name, name)
         prompt = self._prompts.get(key) or estimated_tokens(scenario)
         amount = _amount(target, *most_tokens(target, scenario, prompt))
-        held = self.budgets.reserve(target.name, amount, target.probe_budget)
+        reserved = self.budgets.reserve(target.name, amount, target.probe_budget)
         with self._lock:
-            if held:
+            if reserved is not None:
                 self._refused.pop(key, None)
-                return Booking(target, key, prompt, scenario.max_tokens, amount)
+                return Booking(target, key, prompt, scenario.max_tokens, reserved)
             if due:
                 self._refused[key] = self.budgets.day()
             return None
@@ -87,13 +91,17 @@ class Spending:
         if result is not None:
             amount += _amount(booking.target, *used(result, booking.prompt_tokens, booking.output_tokens))
             amount += _amount(booking.target, *used_to_prime(result, booking))
-        self.budgets.settle(booking.target.name, booking.amount, amount)
+        self.budgets.settle(booking.reserved, amount)
         cost = booking.target.cost
         with self._lock:
             if result is not None and result.prompt_tokens:
                 self._prompts[booking.key] = result.prompt_tokens
             if cost is not None and (key := (booking.target.name, cost.currency)) in self._money:
                 self._money[key] += amount.money
+
+    def taken(self, target: Target) -> Amount:
+        """Return what probes of a target have taken of its budget today, in its currency."""
+        return self.budgets.taken(target.name, target.cost.currency if target.cost else "")
 
     def paused(self) -> set[str]:
         """Return the targets of which a probe was due today and refused by the budget."""
@@ -145,7 +153,9 @@ def most_tokens(target: Target, scenario: Scenario, prompt: int) -> tuple[int, i
 
 
 def _amount(target: Target, prompt: int, output: int) -> Amount:
-    return Amount(prompt + output, target.cost.of_tokens(prompt, output) if target.cost else 0.0)
+    if target.cost is None:
+        return Amount(prompt + output)
+    return Amount(prompt + output, target.cost.of_tokens(prompt, output), target.cost.currency)
 
 
 def per_day(target: Target, scenarios: Iterable[Scenario]) -> Amount:
@@ -154,5 +164,5 @@ def per_day(target: Target, scenarios: Iterable[Scenario]) -> Amount:
     for scenario in scenarios:
         probes = 86_400.0 / (scenario.interval or 86_400.0)
         one = _amount(target, *most_tokens(target, scenario, estimated_tokens(scenario)))
-        total += Amount(round(probes * one.tokens), probes * one.money)
+        total += Amount(round(probes * one.tokens), probes * one.money, one.currency)
     return total
