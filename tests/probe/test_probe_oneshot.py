@@ -112,8 +112,11 @@ def test_the_scrape_s_timeout_is_kept(hostile: HostileServer) -> None:
     assert found["probe_success"] == 0 and found["probe_timeout_seconds"] == pytest.approx(0.6)
     # Far below the probe's own timeout of a minute.
     assert 0.6 <= time.monotonic() - began < 30
-    for odd in ("nonsense", "-1", "inf", "nan"):
-        assert shown(asked(seconds=odd))["probe_timeout_seconds"] == 60
+
+
+@pytest.mark.parametrize("odd", ["nonsense", "-1", "inf", "nan"])
+def test_a_timeout_that_is_no_number_of_seconds_is_none(hostile: HostileServer, odd: str) -> None:
+    assert shown(Asked(hostile.url("good"))(seconds=odd))["probe_timeout_seconds"] == 60
 
 
 def test_the_two_requests_of_a_primed_probe_fit_into_a_scrape(hostile: HostileServer) -> None:

@@ -27,13 +27,30 @@ MOST_RESULTS_OF_URLS = 64
 
 @dataclass(frozen=True)
 class _Ended:
-    """A probe that ended, `at` in monotonic seconds, and what it answered."""
+    """A probe that ended.
+
+    Attributes:
+        question: What it asked.
+        result: What it measured.
+        at: When it ended, in monotonic seconds.
+        had: The timeout that each of its requests had, in seconds.
+        took: How long it took, in seconds; None if the schedule ran it.
+        configured: Whether the configuration names its target.
+    """
 
     question: Question
     result: ProbeResult
     at: float
-    took: float
+    had: float
+    took: float | None = None
     configured: bool = True
+
+    def answers(self, wanted: Wanted) -> bool:
+        """Say whether it may be shown instead of a probe: what more time might have made good is no answer."""
+        if self.question != wanted.question or self.result.stale_connection:
+            return False
+        young = time.monotonic() - self.at < (wanted.scenario.interval or 60.0)
+        return young and (self.result.outcome == "success" or self.had >= wanted.timeout)
 
 
 class OneShots:
@@ -76,21 +93,33 @@ class OneShots:
         return self._measure(wanted, request.headers.get("accept"))
 
     def _measure(self, wanted: Wanted, accept: str | None) -> Response:
-        deadline = wanted.scenario.timeout or SHORTEST_TIMEOUT
-        lock = self._lock_of(wanted)
-        if not lock.acquire(timeout=deadline):
-            return _refused(f"a probe of {wanted.target.name} still runs for another scrape")
-        try:
-            found = self._fresh(wanted) or self._run(wanted)
-        finally:
-            lock.release()
+        found = self._shared(wanted)
         if isinstance(found, str):
             return _refused(found)
         registry = CollectorRegistry()
         age = max(time.monotonic() - found.at, 0.0)
-        registry.register(OneShotCollector(found.result, deadline, age, found.took or None))
+        registry.register(OneShotCollector(found.result, found.had, age, found.took))
         encoder, content_type = choose_encoder(accept or "")
         return Response(encoder(registry).decode(), content_type)
+
+    def _shared(self, wanted: Wanted) -> _Ended | str:
+        """Return a result of the interval, or that of a probe run for it, or why there is none; all within its time."""
+        busy = f"a probe of {wanted.target.name} still runs for another scrape"
+        asked_at = time.monotonic()
+        lock = self._lock_of(wanted)
+        waits = not lock.acquire(blocking=False)
+        if waits and not lock.acquire(timeout=wanted.seconds):
+            return busy
+        try:
+            # Who did not wait has all of the time to the digit, so that the results of like scrapes are shared.
+            left = wanted.seconds - (time.monotonic() - asked_at) if waits else wanted.seconds
+            wanted = wanted.within(left)
+            found = self._fresh(wanted)
+            if found is None and left < SHORTEST_TIMEOUT:
+                return busy
+            return found or self._run(wanted)
+        finally:
+            lock.release()
 
     def _explain(self, wanted: Wanted) -> Response:
         transcript = Transcript()
@@ -103,11 +132,12 @@ class OneShots:
         return Response(explained(found.result, wanted.scenario, transcript, quoted, quotes=quotes))
 
     def _fresh(self, wanted: Wanted) -> _Ended | None:
-        """Return a result that is younger than the interval: of another scrape, or of the schedule."""
-        now, interval = time.monotonic(), wanted.scenario.interval or 60.0
-        ended = self._results.get(wanted.key)
-        if ended is not None and ended.question == wanted.question and now - ended.at < interval:
-            return ended
+        """Return the newest result that may be shown instead: of another request, or of the schedule."""
+        known = (self._results.get(wanted.key), self._scheduled(wanted))
+        answers = [ended for ended in known if ended is not None and ended.answers(wanted)]
+        return max(answers, key=lambda ended: ended.at, default=None)
+
+    def _scheduled(self, wanted: Wanted) -> _Ended | None:
         plan = self._prober.plans().get(wanted.key)
         if plan is None or plan.target != wanted.target:
             return None
@@ -115,7 +145,7 @@ class OneShots:
         if series.last is None or series.last_ended_at is None:
             return None
         age = max(time.time() - series.last_ended_at, 0.0)
-        return _Ended(wanted.question, series.last, now - age, 0.0) if age < interval else None
+        return _Ended(wanted.question, series.last, time.monotonic() - age, plan.scenario.timeout or 60.0)
 
     def _run(self, wanted: Wanted, transcript: Transcript | None = None) -> _Ended | str:
         """Run a probe, or say why not."""
@@ -127,7 +157,8 @@ class OneShots:
             found = runner(wanted.target, wanted.name, wanted.scenario, transcript)
             if isinstance(found, str):
                 return found
-            ended = _Ended(wanted.question, found, time.monotonic(), time.monotonic() - began, wanted.configured)
+            now = time.monotonic()
+            ended = _Ended(wanted.question, found, now, wanted.timeout, now - began, wanted.configured)
             with self._lock:
                 self._results.pop(wanted.key, None)
                 self._results[wanted.key] = ended  # behind the others, which are older

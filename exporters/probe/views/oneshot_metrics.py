@@ -11,7 +11,7 @@ SUCCESS = Metric("probe_success", "gauge", "Whether the probe succeeded (1) or n
 DURATION = Metric(
     "probe_duration_seconds", "gauge", "How long the probe took; absent for one that the schedule had run already."
 )
-TIMEOUT = Metric("probe_timeout_seconds", "gauge", "The deadline that a probe run for this scrape has or would have.")
+TIMEOUT = Metric("probe_timeout_seconds", "gauge", "The deadline that the probe had; of a primed one, each request.")
 AGE = Metric("probe_age_seconds", "gauge", "How long ago the probe ended: up to an interval, as results are shared.")
 OUTCOME_INFO = Metric(
     "probe_llm_outcome_info", "gauge", "How the probe ended, always 1.", ("outcome", "model_name", "scenario")

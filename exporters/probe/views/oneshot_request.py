@@ -1,7 +1,7 @@
 """What a request to `/probe` asks for: which target and scenario, and how long the probe may take."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from exporters.probe.views.any_target import target_of
 from inferwatch.config import Config, Scenario, Target
@@ -23,7 +23,7 @@ class Wanted:
     Attributes:
         target: Whom to probe.
         name: The scenario's name.
-        scenario: Its timeout is the effective one.
+        scenario: Its timeout is what the scrape leaves to each request; a primed probe is two.
         configured: Whether the configuration names the target.
     """
 
@@ -40,8 +40,27 @@ class Wanted:
 
     @property
     def question(self) -> Question:
-        """What a result must be an answer to, to be shared; a scrape may leave less time, as long as it sufficed."""
+        """What a result must be an answer to, to be shared; how much time it had is another matter."""
         return self.target, self.name, self.scenario.model_copy(update={"timeout": None})
+
+    @property
+    def timeout(self) -> float:
+        """The seconds that each of its requests may take."""
+        return self.scenario.timeout or 60.0
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that all of it may take."""
+        return self.timeout * self._requests
+
+    def within(self, seconds: float) -> "Wanted":
+        """Return the same probe, with at most so many seconds for all of it."""
+        timeout = max(min(self.timeout, seconds / self._requests), SHORTEST_TIMEOUT)
+        return replace(self, scenario=self.scenario.model_copy(update={"timeout": timeout}))
+
+    @property
+    def _requests(self) -> int:
+        return 2 if self.scenario.primed else 1
 
 
 def wanted_by(request: Request, config: Config, *, any_target: bool) -> Wanted | str:
@@ -61,15 +80,9 @@ def wanted_by(request: Request, config: Config, *, any_target: bool) -> Wanted |
         return f"scenario= must be one of {', '.join(sorted(config.all_scenarios))}"
     if scenario_name not in own:
         own = config.scenarios_of(target.model_copy(update={"scenarios": [scenario_name]}))
-    scenario = own[scenario_name]
-    timeout = scenario.timeout or 60.0
+    wanted = Wanted(target, scenario_name, own[scenario_name], configured=target.name != target.url)
     given = _seconds(request.headers)
-    if given is not None:
-        # A primed probe is two requests, each with the timeout of its own.
-        left = (given - TIMEOUT_OFFSET) / (2 if scenario.primed else 1)
-        timeout = max(min(timeout, left), SHORTEST_TIMEOUT)
-    configured = target.name != target.url
-    return Wanted(target, scenario_name, scenario.model_copy(update={"timeout": timeout}), configured)
+    return wanted if given is None else wanted.within(given - TIMEOUT_OFFSET)
 
 
 def last(request: Request, name: str) -> str:
