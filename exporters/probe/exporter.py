@@ -23,6 +23,7 @@ from exporters.probe.series.families import Families
 from exporters.probe.series.found import FoundCollector
 from exporters.probe.series.rendered import RenderedMetrics
 from exporters.probe.state import own_seed
+from exporters.probe.steps import Steps
 from exporters.probe.targets import discovery
 from exporters.probe.targets.engine_kinds import EngineKinds
 from exporters.probe.targets.naps import Naps
@@ -79,6 +80,7 @@ class ProbeExporter:
         self._max_concurrent = 0
         self._state_folder = state_folder
         self._watched_at = time.monotonic()
+        self._watching, self._refreshing = Steps(), Steps()
         self.keeper = ConfigKeeper(config_file, state_folder, self._apply)
         self._any_target = AnyTarget(any_target_tokens, state_folder) if any_target_tokens else None
         self._oneshots = OneShots(self._config, self._prober, self._any_target, quotes=quotes)
@@ -143,10 +145,14 @@ class ProbeExporter:
 
     def _watch(self) -> None:
         self._watched_at = time.monotonic()
-        self._meter.tick()
-        self._save()
-        self._rendered.refresh()
-        self.keeper.poll()
+        self._watching.run(
+            (
+                ("reading the configuration", self.keeper.poll),
+                ("adding up costs", self._meter.tick),
+                ("keeping the state", self._save),
+                ("rendering /metrics", self._rendered.refresh),
+            )
+        )
 
     def _save(self) -> None:
         self._prober.save()
@@ -154,8 +160,13 @@ class ProbeExporter:
             self._any_target.save()
 
     def _refresh(self) -> None:
-        self._kinds.refresh(self.keeper.config)
-        self._versions.refresh(self.keeper.config)
+        config = self.keeper.config
+        self._refreshing.run(
+            (
+                ("recognising engines", lambda: self._kinds.refresh(config)),
+                ("asking for versions", lambda: self._versions.refresh(config)),
+            )
+        )
 
     def _saw_version(self, target: str, version: str) -> None:
         if self._prober.identities.saw_version(target, version):

@@ -1,11 +1,14 @@
 """The service as a process: what it serves, what an edit changes, and how it ends."""
 
+import logging
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -222,6 +225,47 @@ def test_health_tells_when_the_scheduler_is_dead(
         running._schedule.stop()
         until(lambda: "nothing is probed; restart" in requests.get(health, timeout=30).text, "the trouble is told")
         assert requests.get(health, timeout=30).status_code == 503
+    finally:
+        running.stop()
+
+
+def test_a_step_that_fails_is_told_once_and_stops_no_other(
+    tmp_path: Path, hostile: HostileServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(exporter_module, "WATCH_SECONDS", 0.05)
+    monkeypatch.setattr(exporter_module, "REFRESH_SECONDS", 0.05)
+    file = tmp_path / "inferwatch.yml"
+    file.write_text("targets: []\n")
+    running = ProbeExporter(file, None, "127.0.0.1:0")
+    turns = Counter[str]()
+
+    def failing(name: str) -> Callable[..., None]:
+        def fail(*_: object) -> None:
+            turns[name] += 1
+            # Another text each time is not another failure.
+            raise UnicodeEncodeError("utf-8", "x", 0, turns[name], "surrogates not allowed")
+
+        return fail
+
+    for part, name in ((running._meter, "tick"), (running._rendered, "refresh"), (running._kinds, "refresh")):
+        monkeypatch.setattr(part, name, failing(f"{type(part).__name__}.{name}"))
+    versions = threading.Event()
+    monkeypatch.setattr(running._versions, "refresh", lambda _: versions.set())
+    running.start()
+    try:
+        assert versions.wait(60)
+        file.write_text(f"targets: [{{{target('chat', hostile.url('good'))}}}]\n")
+        until(lambda: running.keeper.config is not None and running.keeper.config.targets, "the edit is in force")
+        until(lambda: len(turns) == 3 and min(turns.values()) >= 3, "every step had its turns")
+        told = [record.getMessage() for record in caplog.records if record.name.endswith("steps")]
+        assert sorted(line.partition(";")[0] for line in told) == [
+            "inferwatch failed at adding up costs",
+            "inferwatch failed at recognising engines",
+            "inferwatch failed at rendering /metrics",
+        ]
+        monkeypatch.undo()
+        until(lambda: "rendering /metrics works again" in caplog.text, "that it works again is told")
     finally:
         running.stop()
 

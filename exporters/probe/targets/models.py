@@ -6,6 +6,7 @@ from exporters.probe.asking.reader import get
 from exporters.probe.asking.transcript import Transcript
 from exporters.probe.failures import ProbeError
 from exporters.probe.protocols import PROTOCOLS
+from exporters.probe.protocols.base import LONGEST_LABEL, label
 from exporters.probe.redaction import Redaction
 from exporters.probe.wire.way import way_to
 from inferwatch.config import Target
@@ -28,9 +29,10 @@ def served_models(target: Target, timeout: float, transcript: Transcript | None 
     protocol = PROTOCOLS[target.api]
     url = target.url + protocol.models_path
     try:
-        headers = {"Accept": "application/json", **protocol.headers, **auth_headers(target.auth)}
+        auth = auth_headers(target.auth)
     except SecretError as error:
         raise ProbeError("auth", str(error)) from None
+    headers = {"Accept": "application/json", **protocol.headers, **auth}
     try:
         exchanges = transcript.exchanges if transcript is not None else None
         body = get(url, headers, timeout, LARGEST_LIST, way_to(target), exchanges)
@@ -38,11 +40,13 @@ def served_models(target: Target, timeout: float, transcript: Transcript | None 
         # A server that is silent on its list would be silent on a probe.
         outcome = "ttft_timeout" if error.outcome == "deadline" else error.outcome
         raise ProbeError(outcome, f"listing the models: {error}", error.status_code, error.retry_after) from None
+    listed = _ids(body)
     # The name becomes a label; a server that echoes our key as one lists no model.
-    redaction = Redaction(headers.values())
-    models = [name for name in _ids(body) if redaction.known(name) == name]
+    redaction = Redaction.of(target, auth.values())
+    models = [name for name in listed if label(name) and redaction.known(name) == name]
     if not models:
-        raise ProbeError("not_found", f"{url} lists no model; write model: for target {target.name}")
+        fit = f" whose name is printable and at most {LONGEST_LABEL} characters long" if listed else ""
+        raise ProbeError("not_found", f"{url} lists no model{fit}; write model: for target {target.name}")
     return models
 
 
