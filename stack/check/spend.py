@@ -2,10 +2,11 @@
 
 import math
 
-from exporters.probe.scheduling.spending import most_tokens, per_day
+from exporters.probe.scheduling.spending import estimated_tokens, most_tokens, per_day
 from inferwatch.config import Config, Scenario, Target
+from inferwatch.config.cost import ProbeBudget
 from inferwatch.durations import format_duration
-from stack.check.findings import Finding, ok, warn
+from stack.check.findings import Finding, fail, ok, warn
 
 DAY = 86_400.0
 # What is assumed of an answer nobody has measured yet: a slow server of today that is not overloaded.
@@ -15,21 +16,27 @@ LARGEST_LIMIT = 256
 
 
 def check_spending(config: Config, target: Target) -> Finding:
-    """Estimate what probes may cause in a day: probes a day, each with an answer of full length, an upper bound."""
+    """Estimate what probes may use in a day: each with its prompt and an answer of full length, an upper bound.
+
+    The prompt is estimated, as the budget does until a server has counted it.
+    """
     scenarios = config.scenarios_of(target)
-    tokens = sum(
+    output = sum(
         DAY / (scenario.interval or DAY) * most_tokens(target, scenario, 0)[1] for scenario in scenarios.values()
     )
     parts = ", ".join(_part(name, scenario) for name, scenario in scenarios.items())
-    text = f"probes ask for at most {tokens:,.0f} output tokens a day ({parts}), and send the prompts beside"
     most, cost, budget = per_day(target, scenarios.values()), target.cost, target.probe_budget
+    text = f"probes use at most about {most.tokens:,} tokens a day, {output:,.0f} of them output ({parts})"
     if cost is not None and cost.is_per_token:
-        text += f"; both cost at most about {most.money:,.2f} {cost.currency}"
+        text += f"; they cost at most about {most.money:,.2f} {cost.currency}"
     if budget is None:
         return ok("spending", text)
+    if too_large := [name for name, scenario in scenarios.items() if not _holds_one(budget, target, scenario)]:
+        text += f"; the budget is too small for a single probe of {', '.join(too_large)}, so none ever runs"
+        return fail("spending", text, "raise probe_budget, or lower max_tokens or shorten the prompt")
     limits, over = [], False
     if budget.tokens_per_day is not None:
-        limits.append(f"{budget.tokens_per_day:,}")
+        limits.append(f"{budget.tokens_per_day:,} tokens")
         over = most.tokens > budget.tokens_per_day
     if budget.money_per_day is not None and cost is not None:
         limits.append(f"{budget.money_per_day:,.2f} {cost.currency}")
@@ -39,6 +46,14 @@ def check_spending(config: Config, target: Target) -> Finding:
         todo = "probes pause each day when it is spent: raise probe_budget, the interval, or lower max_tokens"
         return warn("spending", text, todo)
     return ok("spending", text)
+
+
+def _holds_one(budget: ProbeBudget, target: Target, scenario: Scenario) -> bool:
+    """Say whether the budget of a day that has just begun lets one probe start."""
+    prompt, output = most_tokens(target, scenario, estimated_tokens(scenario))
+    money = target.cost.of_tokens(prompt, output) if target.cost is not None else 0.0
+    enough_tokens = budget.tokens_per_day is None or prompt + output <= budget.tokens_per_day
+    return enough_tokens and (budget.money_per_day is None or money <= budget.money_per_day)
 
 
 def check_fit(config: Config) -> Finding | None:

@@ -26,7 +26,7 @@ def test_a_good_target_has_only_good_findings() -> None:
     assert one(findings, "metrics").text.endswith("has 1 series of vLLM, by the names of its metrics")
     assert one(findings, "auth").text == "/models asks for no key"
     assert one(findings, "spending").text.startswith(
-        "probes ask for at most 92,160 output tokens a day (short: 64 every 1m)"
+        "probes use at most about 112,320 tokens a day, 92,160 of them output (short: 64 every 1m)"
     )
 
 

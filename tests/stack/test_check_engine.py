@@ -139,8 +139,8 @@ def test_spending_over_the_budget(free_port: int) -> None:
     findings = found(Server(port=free_port), "probe_budget: {tokens_per_day: 1000}, interval: 30s")
     finding = one(findings, "spending")
     assert finding.level == "warn"
-    assert "at most 184,320 output tokens a day (short: 64 every 30s)" in finding.text
-    assert "the budget is 1,000" in finding.text
+    assert "184,320 of them output (short: 64 every 30s)" in finding.text
+    assert "the budget is 1,000 tokens" in finding.text
 
 
 @pytest.mark.parametrize(

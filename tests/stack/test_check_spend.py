@@ -2,9 +2,11 @@
 
 import pytest
 
+from exporters.probe.scheduling.spending import Spending
 from inferwatch.config import Config, parse_config
 from stack.check.spend import check_fit, check_spending
 
+BOTH = "; the budget is %s tokens and 1.00 USD"
 PRICED = "cost: {input_per_mtok: 1, output_per_mtok: 10}"
 
 
@@ -19,18 +21,55 @@ def config(targets: int = 1, *more: str, interval: str = "60s", limit: int = 16)
 @pytest.mark.parametrize(
     ("budget", "level", "said"),
     [
-        # 1440 probes of 10 + 64 tokens; 0.00001 + 0.00064 each.
-        ("", "ok", "cost at most about 0.94 USD"),
-        ("probe_budget: {money_per_day: 0.5}", "warn", "about 0.94 USD; the budget is 0.50 USD"),
-        ("probe_budget: {money_per_day: 1, tokens_per_day: 110000}", "ok", "the budget is 110,000 and 1.00 USD"),
-        ("probe_budget: {money_per_day: 1, tokens_per_day: 100000}", "warn", "the budget is 100,000 and 1.00 USD"),
+        ("", "ok", ""),
+        ("probe_budget: {money_per_day: 0.5}", "warn", "; the budget is 0.50 USD"),
+        (
+            "probe_budget: {tokens_per_day: 106560, money_per_day: 1}",
+            "ok",
+            "; the budget is 106,560 tokens and 1.00 USD",
+        ),
+        (
+            "probe_budget: {tokens_per_day: 106559, money_per_day: 1}",
+            "warn",
+            "; the budget is 106,559 tokens and 1.00 USD",
+        ),
     ],
 )
 def test_a_day_of_probes(budget: str, level: str, said: str) -> None:
     in_force = config(1, PRICED, *filter(None, [budget]))
     finding = check_spending(in_force, in_force.targets[0])
-    assert finding.level == level and said in finding.text
+    # 1440 probes of 10 + 64 tokens; 0.00001 + 0.00064 each.
+    day = "probes use at most about 106,560 tokens a day, 92,160 of them output (short: 64 every 1m)"
+    assert (finding.level, finding.text) == (level, f"{day}; they cost at most about 0.94 USD{said}")
     assert ("raise probe_budget" in finding.todo) == (level == "warn")
+
+
+@pytest.mark.parametrize(
+    ("budget", "runs"),
+    [
+        # One probe: 10 + 64 tokens, or 0.00065 USD.
+        ("tokens_per_day: 73", False),
+        ("tokens_per_day: 74", True),
+        ("money_per_day: 0.00064", False),
+        ("money_per_day: 0.00066", True),
+    ],
+)
+def test_a_budget_that_never_lets_a_probe_run_is_a_failure(budget: str, runs: bool) -> None:
+    in_force = config(1, PRICED, f"probe_budget: {{{budget}}}")
+    finding = check_spending(in_force, in_force.targets[0])
+    assert (finding.level == "fail") != runs
+    assert ("the budget is too small for a single probe of short, so none ever runs" in finding.text) != runs
+    # What the prober makes of it.
+    assert (Spending().book(in_force.targets[0], "short", in_force.scenarios["short"]) is not None) == runs
+
+
+def test_what_primes_a_prompt_is_counted_too() -> None:
+    in_force = config(1)
+    primed = in_force.scenarios["short"].model_copy(update={"primed": True})
+    in_force = in_force.model_copy(update={"scenarios": {"short": primed}})
+    # 1440 probes of 10 + 64 tokens, each after a request of 10 + 1.
+    text = check_spending(in_force, in_force.targets[0]).text
+    assert "at most about 122,400 tokens a day, 93,600 of them output (short: 64 and a request to prime it" in text
 
 
 def test_an_hourly_price_is_no_price_of_tokens() -> None:
