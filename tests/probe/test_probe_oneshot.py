@@ -12,9 +12,12 @@ from hostile import HostileServer
 from probe_helpers import until
 from prometheus_client.parser import text_string_to_metric_families
 
+from exporters.probe.asking.run import ProbeResult
 from exporters.probe.exporter import ProbeExporter
+from exporters.probe.metrics import OUTCOMES
 from exporters.probe.scheduling.prober import Prober
 from exporters.probe.views.oneshot import OneShots
+from exporters.probe.views.oneshot_metrics import OneShotCollector
 from inferwatch.config import Config, parse_config
 from inferwatch.exposition import Request, Response
 
@@ -117,6 +120,34 @@ def test_the_scrape_s_timeout_is_kept(hostile: HostileServer) -> None:
 @pytest.mark.parametrize("odd", ["nonsense", "-1", "inf", "nan"])
 def test_a_timeout_that_is_no_number_of_seconds_is_none(hostile: HostileServer, odd: str) -> None:
     assert shown(Asked(hostile.url("good"))(seconds=odd))["probe_timeout_seconds"] == 60
+
+
+TIMES = ("probe_llm_ttft_seconds", "probe_llm_ttfo_seconds", "probe_llm_tpot_seconds", "probe_llm_e2e_seconds")
+
+
+def test_a_tainted_probe_is_a_good_answer_without_times(
+    hostile: HostileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exporters.probe.asking.run.tainted", lambda *_: "this process was held up")
+    asked = Asked(hostile.url("good"))
+    answer = asked()
+    assert 'outcome="tainted"' in answer.body
+    found = shown(answer)
+    assert (found["probe_success"], found["probe_llm_output_tokens"], found["probe_http_status_code"]) == (1, 5, 200)
+    assert not {*TIMES, "probe_llm_phase_seconds"} & set(found)
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_only_a_good_answer_is_a_success(outcome: str) -> None:
+    times = {"ttft_seconds": 1.0, "ttfo_seconds": 1.0, "tpot_seconds": 0.1, "e2e_seconds": 2.0}
+    result = ProbeResult("chat", "short", "m", outcome, "", phases={"send": 0.1}, **times)  # type: ignore[arg-type]
+    families = {family.name: family for family in OneShotCollector(result, 60.0, 0.0, 2.0).collect()}
+    (success,) = families["probe_success"].samples
+    assert success.value == (outcome in ("success", "tainted"))
+    # How far a failure came is told; what lag of our own made of the times is not.
+    assert {*TIMES, "probe_llm_phase_seconds"} & set(families) == (
+        set() if outcome == "tainted" else {*TIMES, "probe_llm_phase_seconds"}
+    )
 
 
 def test_the_two_requests_of_a_primed_probe_fit_into_a_scrape(hostile: HostileServer) -> None:
