@@ -50,7 +50,7 @@ def probe_now(config_file: Path, target_name: str | None, as_json: bool, debug: 
         0 if every probe succeeded, 1 if one failed, 2 if the file or the target's name is not valid.
     """
     try:
-        config = load_config(config_file)
+        config = load_config(config_file, option="--config")
         targets = _targets(config, target_name)
     except ConfigError as error:
         print(error, file=sys.stderr)

@@ -24,7 +24,7 @@ def up(config: Path, run_dir: Path | None, ports: dict[str, int], seconds: float
     Raises:
         ConfigError: If the configuration cannot be used.
     """
-    loaded = load_config(config)
+    loaded = load_config(config, option="--config")
     gpus = real_gpus()
     notes = []
     if not loaded.targets:

@@ -88,7 +88,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check(file: Path) -> int:
     try:
-        config = load_config(file)
+        config = load_config(file, option="--config.file")
     except ConfigError as error:
         print(error, file=sys.stderr)  # noqa: T201 - the answer to --config.check
         return 2

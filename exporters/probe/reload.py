@@ -11,6 +11,7 @@ from exporters.probe.state import replace_file
 from inferwatch import strict_yaml
 from inferwatch.config import Config, parse_config
 from inferwatch.config.files import Files, Signature, signature
+from inferwatch.config.load import when_absent
 from inferwatch.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -71,9 +72,7 @@ class ConfigKeeper:
             before = signature(self._file)
             self._files = Files(self._file.parent)
             try:
-                text = strict_yaml.file_text(
-                    self._file, "start from config/inferwatch.example.yml or give --config.file"
-                )
+                text = strict_yaml.file_text(self._file, when_absent("--config.file"))
                 config = parse_config(text, self._file.name, files=self._files)
             except ConfigError as error:
                 self.successful = False

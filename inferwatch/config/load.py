@@ -19,14 +19,24 @@ from inferwatch.strict_yaml.files import Lines, in_file
 log = logging.getLogger(__name__)
 
 
-def load_config(file: Path, environ: Mapping[str, str] = os.environ) -> Config:
+def load_config(file: Path, environ: Mapping[str, str] = os.environ, *, option: str | None = None) -> Config:
     """Read and check the file.
+
+    Args:
+        file: The file.
+        environ: Environment variables, which may describe a target.
+        option: What names another file on the command line, for the error of one that is not there.
 
     Raises:
         ConfigError: If it is absent, unreadable, not YAML, or not a valid configuration.
     """
-    advice = "start from config/inferwatch.example.yml or give --config.file"
-    return parse_config(strict_yaml.file_text(file, advice), file.name, environ, Files(file.parent))
+    return parse_config(strict_yaml.file_text(file, when_absent(option)), file.name, environ, Files(file.parent))
+
+
+def when_absent(option: str | None) -> str:
+    """Return what to do about a configuration that is not there."""
+    advice = "start from config/inferwatch.example.yml"
+    return f"{advice}, or name another with {option}" if option is not None else advice
 
 
 def parse_config(text: str, name: str, environ: Mapping[str, str] = os.environ, files: Files | None = None) -> Config:

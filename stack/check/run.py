@@ -30,7 +30,7 @@ def check(config_file: Path, report: Report | None = None) -> int:
         0 if nothing failed, 1 if something did, 2 if the file is not valid.
     """
     try:
-        config = load_config(config_file)
+        config = load_config(config_file, option="--config")
     except ConfigError as error:
         print(error, file=sys.stderr)
         return EXIT_CONFIG

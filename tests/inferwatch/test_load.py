@@ -21,8 +21,12 @@ def explained(text: str, environ=None) -> str:
 
 
 def test_an_absent_file(tmp_path):
-    with pytest.raises(ConfigError, match="there is no such file; start from config/inferwatch"):
-        load_config(tmp_path / "inferwatch.yml", {})
+    file = tmp_path / "inferwatch.yml"
+    start = f"{file}: there is no such file; start from config/inferwatch.example.yml"
+    for option, more in ((None, ""), ("--config", ", or name another with --config")):
+        with pytest.raises(ConfigError) as caught:
+            load_config(file, {}, option=option)
+        assert str(caught.value) == start + more
 
 
 def test_a_folder_in_place_of_the_file(tmp_path):

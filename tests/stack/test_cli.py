@@ -1,6 +1,7 @@
 """The `inferwatch` command as a person runs it."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -29,10 +30,14 @@ def test_every_command_is_listed() -> None:
         assert f"\n  {command} " in listed
 
 
-def test_a_missing_configuration_is_a_sentence_and_exit_code_2(tmp_path: Path) -> None:
-    done = inferwatch("up", "-c", str(tmp_path / "none.yml"))
+@pytest.mark.parametrize("command", ["up", "check", "probe"])
+def test_a_missing_configuration_is_a_sentence_and_exit_code_2(tmp_path: Path, command: str) -> None:
+    done = inferwatch(command, "-c", str(tmp_path / "none.yml"))
     assert done.returncode == 2
     assert "none.yml: there is no such file" in done.stderr
+    # The option that it names is one that the command has.
+    (option,) = re.findall(r" with (--\S+)\n", done.stderr)
+    assert f" {option} " in inferwatch(command, "--help").stdout
     assert "Traceback" not in done.stderr
 
 
