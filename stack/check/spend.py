@@ -2,6 +2,7 @@
 
 import math
 
+from exporters.probe.scheduling.expected import SECONDS_PER_TOKEN, expected_seconds
 from exporters.probe.scheduling.spending import estimated_tokens, most_tokens, per_day
 from inferwatch.config import Config, Scenario, Target
 from inferwatch.config.cost import ProbeBudget
@@ -9,9 +10,6 @@ from inferwatch.durations import format_duration
 from stack.check.findings import Finding, fail, ok, warn
 
 DAY = 86_400.0
-# What is assumed of an answer nobody has measured yet: a slow server of today that is not overloaded.
-FIRST_TOKEN_SECONDS = 0.5
-SECONDS_PER_TOKEN = 0.025
 LARGEST_LIMIT = 256
 
 
@@ -64,7 +62,7 @@ def check_fit(config: Config) -> Finding | None:
     scenarios = [scenario for target in config.targets for scenario in config.scenarios_of(target).values()]
     if not scenarios:
         return None
-    needed = sum(_seconds(scenario) / (scenario.interval or DAY) for scenario in scenarios)
+    needed = sum(expected_seconds(scenario) / (scenario.interval or DAY) for scenario in scenarios)
     limit = config.prober.max_concurrent
     text = f"{needed:,.1f} probes run at a time on average, if servers give {1 / SECONDS_PER_TOKEN:.0f} tokens a second"
     if needed <= limit:
@@ -75,11 +73,6 @@ def check_fit(config: Config) -> Finding | None:
         times = math.ceil(needed * 1.5 / LARGEST_LIMIT)
         todo = f"make the intervals {times} times as long, or share the targets out among {times} probers"
     return warn("prober", f"{text}, more than prober.max_concurrent: {limit}; others are skipped as misfire", todo)
-
-
-def _seconds(scenario: Scenario) -> float:
-    expected = FIRST_TOKEN_SECONDS + SECONDS_PER_TOKEN * scenario.max_tokens
-    return min(expected, scenario.timeout or expected)
 
 
 def _part(name: str, scenario: Scenario) -> str:
