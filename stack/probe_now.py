@@ -2,23 +2,27 @@
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
+from exporters.probe.asking.lag import MONITOR
 from exporters.probe.asking.run import ProbeResult, run_probe, unasked
 from exporters.probe.asking.transcript import Transcript
 from exporters.probe.failures import ProbeError
 from exporters.probe.metrics import PHASES
 from exporters.probe.targets.models import served_models
 from exporters.probe.targets.naps import sleeps
+from exporters.probe.targets.time_left import time_left
 from exporters.probe.targets.versions import own_version
 from exporters.probe.views.explain import explained
 from exporters.probe.views.quoted import Quoted
 from inferwatch.config import Config, Scenario, Target, load_config
+from inferwatch.config.environment import ENV_URL
 from inferwatch.durations import format_duration
 from inferwatch.errors import ConfigError
 from inferwatch.printable import printable
@@ -26,6 +30,7 @@ from stack.page.figures import number, plural, seconds
 from stack.probe_item import SUCCESS, as_item
 
 EXIT_GOOD, EXIT_FAILED, EXIT_CONFIG = 0, 1, 2
+TAINTED = "tainted"
 PHASE_WORDS = {
     "dns": "resolve the name",
     "tcp": "connect",
@@ -47,32 +52,48 @@ def probe_now(config_file: Path, target_name: str | None, as_json: bool, debug: 
         debug: Whether to show event by event what was sent and answered; beside JSON on standard error.
 
     Returns:
-        0 if every probe succeeded, 1 if one failed, 2 if the file or the target's name is not valid.
+        0 if every probe succeeded, 1 if one did not or nothing was probed, 2 if the file or the target's name is not
+        valid.
     """
     try:
         config = load_config(config_file, option="--config")
-        targets = _targets(config, target_name)
+        targets = _targets(config, config_file, target_name)
     except ConfigError as error:
         print(error, file=sys.stderr)
         return EXIT_CONFIG
     results: list[ProbeResult] = []
     items: list[dict[str, object]] = []
-    console = Console(highlight=False, soft_wrap=True)
-    for target in targets:
-        if target_name is None and _may_sleep(target):
-            print(f"{target.name}: may sleep, and wake: false keeps it so; name it to probe it", file=sys.stderr)
-            continue
-        own = list(_probe_each(target, config.scenarios_of(target), None if as_json else console, debug))
-        # A server that answered nothing is not asked for more.
-        answered = any(result.status_code is not None for result in own)
-        version = own_version(target) if answered else None
-        if version and not as_json:
-            _print(console, Text(f"{target.name}: its server is of version {printable(version)}", style="dim"))
-        results += own
-        items += [as_item(result, version) for result in own]
+    console = None if as_json else Console(highlight=False, soft_wrap=True)
+    with _own_lag(config):
+        for target in targets:
+            if target_name is None and _may_sleep(target):
+                print(f"{target.name}: may sleep, and wake: false keeps it so; name it to probe it", file=sys.stderr)
+                continue
+            own = list(_probe_each(target, config.scenarios_of(target), console, debug))
+            # A server that answered nothing is not asked for more.
+            answered = any(result.status_code is not None for result in own)
+            version = own_version(target) if answered else None
+            if version and console is not None:
+                _print(console, Text(f"{target.name}: its server is of version {printable(version)}", style="dim"))
+            results += own
+            items += [as_item(result, version) for result in own]
     if as_json:
         print(json.dumps(items, indent=2))
+    if not results:
+        print(f"{config_file}: nothing was probed, since every target may sleep", file=sys.stderr)
+        return EXIT_FAILED
     return EXIT_GOOD if all(result.outcome == SUCCESS for result in results) else EXIT_FAILED
+
+
+@contextmanager
+def _own_lag(config: Config) -> Iterator[None]:
+    """Measure how late this process wakes, so that a probe it delayed is tainted, as in the exporter."""
+    MONITOR.tolerated_seconds = config.prober.max_lag
+    MONITOR.start()
+    try:
+        yield
+    finally:
+        MONITOR.stop()
 
 
 def _may_sleep(target: Target) -> bool:
@@ -96,7 +117,7 @@ def _probe_each(
         yield result
 
 
-def _targets(config: Config, name: str | None) -> list[Target]:
+def _targets(config: Config, file: Path, name: str | None) -> list[Target]:
     """Return the target of that name, or all.
 
     Raises:
@@ -107,14 +128,16 @@ def _targets(config: Config, name: str | None) -> list[Target]:
         return found
     known = ", ".join(target.name for target in config.targets)
     if not known:
-        raise ConfigError(["the configuration lists no target; add one under targets:"])
-    raise ConfigError([f"there is no target {name!r}; the configuration has: {known}"])
+        raise ConfigError([f"{file}: lists no target; add one under targets:, or set {ENV_URL}"])
+    raise ConfigError([f"{file}: there is no target {name!r}; it has: {known}"])
 
 
 def probe(target: Target, name: str, scenario: Scenario, transcript: Transcript) -> ProbeResult:
     """Run one probe now, of the model that the file names or that the server lists first."""
+    began = time.monotonic()
     try:
         model = target.model or served_models(target, scenario.timeout or 60.0, transcript)[0]
+        scenario = time_left(scenario, began, "listing the models")
     except ProbeError as error:
         return unasked(target, name, error)
     refused: set[str] = set()
@@ -130,7 +153,10 @@ def explain(console: Console, target: Target, result: ProbeResult) -> None:
     """Print one result for a person."""
     good = result.outcome == SUCCESS
     title = Text(f"{result.target} / {result.scenario}: ", style="bold")
-    title.append("success" if good else f"failed ({result.outcome})", "bold green" if good else "bold red")
+    if result.outcome == TAINTED:
+        title.append(f"not judged ({TAINTED})", "bold yellow")
+    else:
+        title.append("success" if good else f"failed ({result.outcome})", "bold green" if good else "bold red")
     _print(console, title)
     if result.detail:
         _print(console, Text(f"  {printable(result.detail)}"))

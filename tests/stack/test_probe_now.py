@@ -1,7 +1,11 @@
 """`inferwatch probe` against a real streaming server: what a person reads, what a script reads, exit codes."""
 
 import json
+import re
+import shutil
+import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from exporters.probe.asking.lag import MONITOR
 from exporters.probe.metrics import OUTCOMES, PHASES, SERVER_PHASES
 from stack.probe_now import probe_now
 
@@ -81,9 +86,14 @@ def config(tmp_path: Path) -> Path:
     return tmp_path / "inferwatch.yml"
 
 
+def write(config: Path, text: str) -> None:
+    """Write a configuration in which no probe is tainted, however busy the machine of the tests is."""
+    config.write_text(f"prober: {{max_lag: 1m}}\n{text}")
+
+
 def test_a_good_probe_is_explained(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chatting() as url:
-        config.write_text(f"targets: [{{name: chat, url: '{url}', slo: {{ttft: {{threshold: 30s}}}}}}]")
+        write(config, f"targets: [{{name: chat, url: '{url}', slo: {{ttft: {{threshold: 30s}}}}}}]")
         assert probe_now(config, "chat", as_json=False) == 0
     out = capsys.readouterr().out
     assert out.startswith("chat / short: success\n")
@@ -97,7 +107,7 @@ def test_a_good_probe_is_explained(config: Path, capsys: pytest.CaptureFixture[s
 
 def test_json_is_one_list(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chatting() as url:
-        config.write_text(f"targets: [{{name: chat, url: '{url}', model: m}}]")
+        write(config, f"targets: [{{name: chat, url: '{url}', model: m}}]")
         assert probe_now(config, "chat", as_json=True) == 0
     (item,) = json.loads(capsys.readouterr().out)
     assert item["target"] == "chat"
@@ -144,13 +154,13 @@ def test_items_are_what_the_schema_says(
     config: Path, capsys: pytest.CaptureFixture[str], status: int, rest: str, expected: dict[str, object]
 ) -> None:
     with chatting(status=status) as url:
-        config.write_text(f"prober: {{max_lag: 1m}}\ntargets: [{{name: chat, url: '{url}', model: m}}]\n{rest}\n")
+        write(config, f"targets: [{{name: chat, url: '{url}', model: m}}]\n{rest}\n")
         (item,) = items(config, capsys)
     assert {name: item[name] for name in expected} == expected
 
 
 def test_a_server_that_is_down_is_an_item_too(config: Path, capsys: pytest.CaptureFixture[str], free_port: int) -> None:
-    config.write_text(f"targets: [{{name: chat, url: 'http://127.0.0.1:{free_port}/v1'}}]")
+    write(config, f"targets: [{{name: chat, url: 'http://127.0.0.1:{free_port}/v1'}}]")
     (item,) = items(config, capsys)
     assert (item["outcome"], item["status_code"], item["model_name"]) == ("connect", None, "")
 
@@ -167,7 +177,7 @@ def test_the_schema_lists_what_there_is() -> None:
 
 def test_the_version_of_the_server_is_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chatting(version="0.11.0") as url:
-        config.write_text(f"targets: [{{name: chat, url: '{url}', model: m, engine: vllm}}]")
+        write(config, f"targets: [{{name: chat, url: '{url}', model: m, engine: vllm}}]")
         (item,) = items(config, capsys)
         assert item["server_version"] == "0.11.0"
         probe_now(config, "chat", as_json=False)
@@ -176,21 +186,21 @@ def test_the_version_of_the_server_is_told(config: Path, capsys: pytest.CaptureF
 
 def test_tokens_counted_by_chunks_are_said_to_be(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chatting(usage=False) as url:
-        config.write_text(f"targets: [{{name: chat, url: '{url}'}}]")
+        write(config, f"targets: [{{name: chat, url: '{url}'}}]")
         probe_now(config, "chat", as_json=False)
     assert "counted by chunks, as the server sends no usage" in capsys.readouterr().out
 
 
 def test_an_objective_that_is_missed_is_said(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chatting() as url:
-        config.write_text(f"targets: [{{name: chat, url: '{url}', slo: {{e2e: {{threshold: 1ms}}}}}}]")
+        write(config, f"targets: [{{name: chat, url: '{url}', slo: {{e2e: {{threshold: 1ms}}}}}}]")
         assert probe_now(config, "chat", as_json=False) == 0
     assert "is over its objective of 1ms" in capsys.readouterr().out
 
 
 def test_a_failed_probe_exits_with_1_and_says_why(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chatting(status=500) as url:
-        config.write_text(f"targets: [{{name: chat, url: '{url}'}}]")
+        write(config, f"targets: [{{name: chat, url: '{url}'}}]")
         assert probe_now(config, "chat", as_json=False) == 1
         assert probe_now(config, "chat", as_json=True) == 1
     out = capsys.readouterr().out
@@ -199,7 +209,7 @@ def test_a_failed_probe_exits_with_1_and_says_why(config: Path, capsys: pytest.C
 
 
 def test_a_server_that_is_not_there(config: Path, free_port: int, capsys: pytest.CaptureFixture[str]) -> None:
-    config.write_text(f"targets: [{{name: chat, url: 'http://127.0.0.1:{free_port}/v1'}}]")
+    write(config, f"targets: [{{name: chat, url: 'http://127.0.0.1:{free_port}/v1'}}]")
     assert probe_now(config, "chat", as_json=True) == 1
     (item,) = json.loads(capsys.readouterr().out)
     assert (item["outcome"], item["ttft_seconds"], item["model_name"]) == ("connect", None, "")
@@ -207,9 +217,10 @@ def test_a_server_that_is_not_there(config: Path, free_port: int, capsys: pytest
 
 def test_without_a_name_every_target_and_scenario_is_probed(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chatting() as url:
-        config.write_text(
+        write(
+            config,
             f"targets:\n- {{name: a, url: '{url}', scenarios: [short, other]}}\n- {{name: b, url: '{url}'}}\n"
-            "scenarios: {other: {prompt: Hello, max_tokens: 8}}\n"
+            "scenarios: {other: {prompt: Hello, max_tokens: 8}}\n",
         )
         assert probe_now(config, None, as_json=True) == 0
     items = json.loads(capsys.readouterr().out)
@@ -219,28 +230,88 @@ def test_without_a_name_every_target_and_scenario_is_probed(config: Path, capsys
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("targets: [{name: a, url: http://h/v1}, {name: b, url: http://h/v1}]", "'chat'; the configuration has: a, b"),
-        ("targets: []", "the configuration lists no target"),
-        ("targets: [{name: a}]", "url: this key is required"),
+        (
+            "targets: [{name: a, url: http://h/v1}, {name: b, url: http://h/v1}]",
+            "{file}: there is no target 'chat'; it has: a, b",
+        ),
+        ("targets: []", "{file}: lists no target; add one under targets:, or set INFERWATCH_TARGET_URL"),
+        ("targets: [{name: a}]", "inferwatch.yml:2: targets[0].url: this key is required"),
     ],
 )
 def test_what_cannot_be_probed_exits_with_2_and_prints_no_json(
     text: str, problem: str, config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("INFERWATCH_TARGET_URL", raising=False)
-    config.write_text(text)
+    write(config, text)
     assert probe_now(config, "chat", as_json=True) == 2
     captured = capsys.readouterr()
-    assert problem in captured.err
+    assert captured.err == problem.replace("{file}", str(config)) + "\n"
     assert captured.out == ""
 
 
 def test_a_target_that_may_sleep_is_woken_only_by_name(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chatting() as url:
         asleep = f"wake: false, awake_url: '{url}/up', awake_text: is awake"
-        config.write_text(f"targets: [{{name: chat, url: '{url}', model: m, {asleep}}}, {{name: b, url: '{url}'}}]")
+        write(config, f"targets: [{{name: chat, url: '{url}', model: m, {asleep}}}, {{name: b, url: '{url}'}}]")
         assert [item["target"] for item in items(config, capsys)] == ["b"]
         assert probe_now(config, None, as_json=False) == 0
         assert "chat: may sleep, and wake: false keeps it so" in capsys.readouterr().err
         assert probe_now(config, "chat", as_json=False) == 0
         assert capsys.readouterr().out.startswith("chat / short: success")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_gate_does_not_pass_where_nothing_was_probed(
+    config: Path, as_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with chatting() as url:
+        asleep = f"wake: false, awake_url: '{url}/up', awake_text: is awake"
+        write(config, f"targets: [{{name: chat, url: '{url}', {asleep}}}, {{name: b, url: '{url}', {asleep}}}]")
+        assert probe_now(config, None, as_json) == 1
+    captured = capsys.readouterr()
+    assert captured.err.endswith(f"{config}: nothing was probed, since every target may sleep\n")
+    assert captured.out == ("[]\n" if as_json else "")
+
+
+def test_a_probe_that_this_command_delayed_is_tainted(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MONITOR, "_sleep", lambda seconds: time.sleep(seconds + 0.05))
+    with chatting() as url:
+        target = f"targets: [{{name: chat, url: '{url}'}}]"
+        config.write_text(f"prober: {{max_lag: 20ms}}\n{target}")
+        assert probe_now(config, "chat", as_json=False) == 1
+        shown = capsys.readouterr().out
+        assert shown.startswith("chat / short: not judged (tainted)\n  this prober was held up for ")
+        assert "probe-lag" not in {thread.name for thread in threading.enumerate()}
+        write(config, target)
+        assert probe_now(config, "chat", as_json=False) == 0
+
+
+PIPELINE = re.compile(r"\n    set -o pipefail\n    inferwatch probe --json chat \| (jq .+)\n")
+GOOD = {"success": True, "ttft_seconds": 0.5}
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+@pytest.mark.parametrize(
+    ("printed", "code", "passes"),
+    [
+        (json.dumps([GOOD, GOOD]), 0, True),
+        (json.dumps([GOOD, GOOD | {"success": False}]), 1, False),
+        (json.dumps([GOOD, GOOD | {"ttft_seconds": 2.5}]), 0, False),
+        # Not streamed; null is less than any number to jq.
+        (json.dumps([GOOD | {"ttft_seconds": None}]), 0, False),
+        ("[]", 1, False),
+        ("[]", 0, False),
+        # An invalid file; jq 1.6 takes no input for a success.
+        ("", 2, False),
+    ],
+)
+def test_the_documented_gate_passes_only_what_was_measured_and_good(
+    tmp_path: Path, printed: str, code: int, passes: bool
+) -> None:
+    (jq,) = PIPELINE.findall((Path(__file__).parents[2] / "docs" / "probe-exporter.md").read_text())
+    (tmp_path / "printed").write_text(printed)
+    script = f"set -o pipefail\nprobe() {{ cat printed; return {code}; }}\nprobe | {jq}\n"
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == passes, done.stderr

@@ -47,16 +47,20 @@ class LagMonitor:
         self._moments: deque[tuple[float, float]] = deque(maxlen=_REMEMBERED)
         self._due: float | None = None
         self._running = False
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin to measure, if that has not begun."""
         if not self._running:
             self._running = True
-            threading.Thread(target=self._run, name="probe-lag", daemon=True).start()
+            self._thread = threading.Thread(target=self._run, name="probe-lag", daemon=True)
+            self._thread.start()
 
     def stop(self) -> None:
-        """Measure no more."""
+        """Measure no more; the thread has ended then, so that it may be started again."""
         self._running = False
+        if self._thread is not None:
+            self._thread.join()
 
     def beat(self) -> None:
         """Sleep once, and note by how much it was too long."""
