@@ -75,9 +75,15 @@ def test_the_readme_lists_every_alert():
     assert set(re.findall(r"alerting/runbooks/(\w+)\.md", README)) == alerts
 
 
-def test_yaml_in_the_readme_is_a_valid_configuration():
-    (block,) = re.findall(r"^```yaml\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-    assert len(parse_config(block, "README.md", {}).targets) == 1
+def test_targets_in_yaml_are_a_valid_configuration():
+    blocks = [
+        (document.name, block)
+        for document in DOCUMENTS
+        for block in re.findall(r"^```yaml\n(.*?)^```", document.read_text(), re.DOTALL | re.MULTILINE)
+        if re.search(r"^targets:", block, re.MULTILINE)
+    ]
+    assert {"README.md", "probe-exporter.md"} <= {name for name, _ in blocks}
+    assert all(parse_config(block, name, {}).targets for name, block in blocks)
 
 
 def test_compose_variables_of_the_documents_are_read_by_something():
