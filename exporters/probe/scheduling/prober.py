@@ -21,6 +21,7 @@ from exporters.probe.series.responses import Responses
 from exporters.probe.targets.identity import Identities
 from exporters.probe.targets.models import served_models
 from exporters.probe.targets.naps import Naps
+from exporters.probe.targets.time_left import time_left
 from inferwatch.config import Config, Scenario, Target
 
 log = logging.getLogger(__name__)
@@ -191,10 +192,15 @@ class Prober:
             return f"{target.name} asked to be left alone for {seconds:.0f} s more (Retry-After)"
         if self._stopping:
             return "this process is stopping"
-        if not self.naps.may_probe(target, self.model_of(target)):
+        began = time.monotonic()
+        if not self.naps.may_probe(target, self.model_of(target), scenario.timeout or 60.0):
             return (
                 f"{target.name} sleeps, or cannot be asked whether it does, and wake: false keeps probes from waking it"
             )
+        try:
+            scenario = time_left(scenario, began, "asking whether it sleeps")
+        except ProbeError as error:
+            return unasked(target, name, error)
         booking = self.spending.book(target, name, scenario, due=False)
         if booking is None:
             return f"the probe budget of {target.name} is spent for today (UTC)"
@@ -226,12 +232,14 @@ class Prober:
             return ProbeResult(*plan.key, plan.record.model_name, "internal", "inferwatch failed; its log says how")
 
     def _ask(self, plan: Plan, transcript: Transcript | None) -> ProbeResult:
+        began = time.monotonic()
         try:
             model = self._model(plan, transcript)
+            scenario = time_left(plan.scenario, began, "listing the models")
         except ProbeError as error:
             return unasked(plan.target, plan.name, error)
         refused = self.refusals.of(plan.target, model)
-        result = run_probe(plan.target, plan.name, plan.scenario, model, refused, transcript, plan.kept)
+        result = run_probe(plan.target, plan.name, scenario, model, refused, transcript, plan.kept)
         if result.outcome == "not_found" and plan.target.model is None:
             # The server may serve another model since; it is asked again before the next probe.
             with self._lock:

@@ -14,6 +14,7 @@ from exporters.probe.failures import ProbeError
 from exporters.probe.scheduling.manners import Manners
 from exporters.probe.scheduling.spending import Spending
 from exporters.probe.targets.models import served_models
+from exporters.probe.targets.time_left import time_left
 from inferwatch.config import Scenario, Target, parse_config
 from inferwatch.config.cost import ProbeBudget
 from inferwatch.errors import ConfigError
@@ -82,8 +83,10 @@ class AnyTarget:
 
 
 def _probe(target: Target, name: str, scenario: Scenario, transcript: Transcript | None) -> ProbeResult:
+    began = time.monotonic()
     try:
         model = target.model or served_models(target, scenario.timeout or 60.0, transcript)[0]
+        scenario = time_left(scenario, began, "listing the models")
     except ProbeError as error:
         return unasked(target, name, error)
     return run_probe(target, name, scenario, model, transcript=transcript)
