@@ -80,7 +80,7 @@ class ProbeExporter:
         self._max_concurrent = 0
         self._state_folder = state_folder
         self._watched_at = time.monotonic()
-        self._watching, self._refreshing = Steps(), Steps()
+        self._steps = Steps()
         self.keeper = ConfigKeeper(config_file, state_folder, self._apply)
         self._any_target = AnyTarget(any_target_tokens, state_folder) if any_target_tokens else None
         self._oneshots = OneShots(self._config, self._prober, self._any_target, quotes=quotes)
@@ -145,14 +145,10 @@ class ProbeExporter:
 
     def _watch(self) -> None:
         self._watched_at = time.monotonic()
-        self._watching.run(
-            (
-                ("reading the configuration", self.keeper.poll),
-                ("adding up costs", self._meter.tick),
-                ("keeping the state", self._save),
-                ("rendering /metrics", self._rendered.refresh),
-            )
-        )
+        self._steps.run("reading the configuration", self.keeper.poll)
+        self._steps.run("adding up costs", self._meter.tick)
+        self._steps.run("keeping the state", self._save)
+        self._steps.run("rendering /metrics", self._rendered.refresh)
 
     def _save(self) -> None:
         self._prober.save()
@@ -161,12 +157,8 @@ class ProbeExporter:
 
     def _refresh(self) -> None:
         config = self.keeper.config
-        self._refreshing.run(
-            (
-                ("recognising engines", lambda: self._kinds.refresh(config)),
-                ("asking for versions", lambda: self._versions.refresh(config)),
-            )
-        )
+        self._steps.run("recognising engines", lambda: self._kinds.refresh(config))
+        self._steps.run("asking for versions", lambda: self._versions.refresh(config))
 
     def _saw_version(self, target: str, version: str) -> None:
         if self._prober.identities.saw_version(target, version):

@@ -206,6 +206,9 @@ def failure_of_body(media_type: str, error: str | None, streamed: bool) -> Probe
 
 
 def _without_query(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "what is no URL"
     host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path}" if host else parts.path
+    return parts._replace(netloc=host, query="", fragment="").geturl() if host else parts.path

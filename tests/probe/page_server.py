@@ -11,9 +11,10 @@ from typing import Any
 
 @dataclass
 class Server:
-    """Answers what `pages` holds, else 404; with a key, 401 to those who lack it."""
+    """Answers what `pages` holds, and 307 to where `moved` says, else 404; with a key, 401 to those who lack it."""
 
     pages: dict[str, object] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     key: str | None = None
     asked: list[tuple[str, str | None]] = field(default_factory=list)
@@ -40,10 +41,10 @@ def serving() -> Iterator[Server]:
             status = 404 if page is None else 200
             if told.key is not None and given != f"Bearer {told.key}":
                 status, page = 401, None
-            redirect = isinstance(page, str) and page.startswith("/")
+            location = told.moved.get(self.path)
             body = (page if isinstance(page, str) else json.dumps(page)).encode()
-            self.send_response(307 if redirect else status)
-            for name, value in (told.headers | ({"Location": str(page)} if redirect else {})).items():
+            self.send_response(status if location is None else 307)
+            for name, value in (told.headers | ({} if location is None else {"Location": location})).items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

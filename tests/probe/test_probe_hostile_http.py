@@ -155,12 +155,16 @@ def test_a_status(status: int, hostile: HostileServer) -> None:
         ("/login?next=secret", "to /login, which"),
         ("//elsewhere.example/v1", "to //elsewhere.example/v1, which"),
         ("", "redirects, which"),
+        ("http://[x", "to what is no URL, which"),
+        ("//[::1/v1", "to what is no URL, which"),
+        ("http://h]", "to what is no URL, which"),
     ],
 )
 def test_a_redirect_is_shown_and_not_followed(status: int, location: str, shown: str, hostile: HostileServer) -> None:
     before = len(hostile.requests)
     result, _ = answered(hostile, head(f"HTTP/1.1 {status} Moved", f"Location: {location}", "Content-Length: 0"))
     assert result.outcome == "not_stream" and "secret" not in result.detail
+    assert shown in result.detail
     assert len(hostile.requests) == before + 1
     assert "final address in url:" in result.detail
 

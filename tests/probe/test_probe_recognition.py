@@ -8,6 +8,7 @@ from page_server import Server
 
 from exporters.probe.targets import engine_kinds
 from exporters.probe.targets.engine_kinds import EngineKinds
+from exporters.probe.targets.recognition import Recognised, by_metrics
 from inferwatch.config import Config, parse_config
 
 VLLM = 'vllm:num_requests_running{model_name="m"} 1.0\n'
@@ -41,10 +42,31 @@ def test_by_its_metrics(server: Server) -> None:
 
 
 def test_by_metrics_that_have_moved_to_the_address_with_a_slash(server: Server) -> None:
-    server.pages |= {"/metrics": "/metrics/", "/metrics/": VLLM}
+    server.moved["/metrics"], server.pages["/metrics/"] = "/metrics/", VLLM
     assert seen(config(server.url, f"{server.url}/metrics")) == [("vllm", "metrics")]
-    server.pages["/metrics"] = "/login/"
-    assert seen(config(server.url, f"{server.url}/metrics")) == []
+    for elsewhere in ("/login/", "http://[x", "//[::1/metrics/", "http://h]"):
+        server.moved["/metrics"] = elsewhere
+        assert seen(config(server.url, f"{server.url}/metrics")) == []
+
+
+def test_one_place_that_cannot_be_dealt_with_keeps_no_other_from_being_recognised(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail_at_odd(url: str) -> Recognised | None:
+        if "odd" in url:
+            raise KeyError("a bug")
+        return by_metrics(url)
+
+    monkeypatch.setattr(engine_kinds, "by_metrics", fail_at_odd)
+    server.pages["/metrics"] = VLLM
+    urls = [f"{server.url}/{path}" for path in ("odd", "metrics", "odder")]
+    targets = [{"name": f"t{i}", "url": "http://127.0.0.1:9/v1", "metrics": [url]} for i, url in enumerate(urls)]
+    kinds, in_force = EngineKinds(Clock()), parse_config(json.dumps({"targets": targets}), "inferwatch.yml", {})
+    for _ in range(3):
+        kinds.refresh(in_force)
+    assert [kinds.name_of(target) for target in in_force.targets] == ["unknown", "vllm", "unknown"]
+    told = [record.getMessage() for record in caplog.records if "inferwatch failed" in record.getMessage()]
+    assert sorted(line.partition(";")[0].rpartition(" ")[2] for line in told) == [urls[0], urls[2]]
 
 
 def test_by_its_list_of_models_with_the_targets_key_where_metrics_are_guarded(server: Server, tmp_path: Path) -> None:

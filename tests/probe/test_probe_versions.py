@@ -126,6 +126,27 @@ def test_an_engine_that_is_not_known_yet_is_asked_once_it_is(server: Server) -> 
     assert watched.refresh() == ["b6000"]
 
 
+def test_one_target_that_cannot_be_dealt_with_keeps_no_other_from_being_asked(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.pages["/version"] = {"version": "0.11.0"}
+    targets = [{"name": name, "url": f"{server.url}/v1", "engine": "vllm"} for name in ("a", "b", "c")]
+    watched = Watched(parse_config(f"targets: {targets}", "f", {}))
+    saw: list[str] = []
+
+    def fail_at_a(target: str, version: str) -> None:
+        if target == "a":
+            raise KeyError("a bug")
+        saw.append(target)
+
+    watched.versions._saw = fail_at_a
+    watched.refresh()
+    watched.refresh(RECHECK_SECONDS)
+    assert sorted(saw) == ["b", "b", "c", "c"]
+    told = [record for record in caplog.records if "asking target a for its version" in record.getMessage()]
+    assert len(told) == 1
+
+
 def test_the_exporter_shows_it(tmp_path: Path, hostile: HostileServer) -> None:
     file = tmp_path / "inferwatch.yml"
     with serving() as engine:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from exporters.probe.failures import ProbeError
+from exporters.probe.steps import Steps
 from exporters.probe.targets.recognition import SAYS, Recognised, by_metrics, by_server, origin
 from exporters.probe.wire.way import way_to
 from inferwatch.config import Config, Target
@@ -55,6 +56,7 @@ class EngineKinds:
         self._clock = clock
         self._lock = threading.Lock()
         self._seen: dict[_Place, _Seen] = {}
+        self._steps = Steps()
 
     def refresh(self, config: Config | None) -> None:
         """Ask every address that is due; takes at most a few seconds per eight addresses that do not answer."""
@@ -65,7 +67,7 @@ class EngineKinds:
             due = [place for place in wanted if place not in self._seen or self._seen[place].again_at <= now]
         if due:
             with ThreadPoolExecutor(min(_AT_ONCE, len(due)), "recognise") as pool:
-                list(pool.map(lambda place: self._ask(place, wanted[place]), due))
+                list(pool.map(lambda place: self._try(place, wanted[place]), due))
 
     def at(self, target: Target, url: str) -> Recognised | None:
         """Return the engine at a metrics address: the configured one, or the one that was recognised there."""
@@ -92,6 +94,10 @@ class EngineKinds:
     def _known(self, place: _Place) -> Recognised | None:
         seen = self._seen.get(place)
         return seen.kind if seen else None
+
+    def _try(self, place: _Place, target: Target) -> None:
+        # What one place answers must not keep the others from being asked.
+        self._steps.run(f"recognising the engine at {place.url}", lambda: self._ask(place, target))
 
     def _ask(self, place: _Place, target: Target) -> None:
         before = self._known(place)

@@ -84,7 +84,7 @@ def by_metrics(url: str) -> Recognised | None:
     """
     accept = {"Accept": "text/plain"}
     page = ask(url, accept, LARGEST_METRICS_PAGE)
-    if page.status in _REDIRECTS and urljoin(url, page.headers.get("Location", "")) == f"{url}/":
+    if page.status in _REDIRECTS and _leads_to(url, page.headers.get("Location", ""), f"{url}/"):
         # LiteLLM moves to the address with a slash, and Prometheus follows.
         page = ask(f"{url}/", accept, LARGEST_METRICS_PAGE)
     if page.status != HTTPStatus.OK:
@@ -120,6 +120,14 @@ def origin(url: str) -> str:
     """Return scheme, host and port of a URL."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+
+
+def _leads_to(url: str, location: str, expected: str) -> bool:
+    """Say whether a redirect's Location leads from one URL to another; one that cannot be read leads nowhere."""
+    try:
+        return urljoin(url, location) == expected
+    except ValueError:
+        return False
 
 
 def _owners(document: object) -> set[str]:

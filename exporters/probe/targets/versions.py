@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from exporters.probe.failures import ProbeError
 from exporters.probe.protocols.base import label
 from exporters.probe.redaction import Redaction
+from exporters.probe.steps import Steps
 from exporters.probe.targets.recognition import Recognised, ask, by_server, origin
 from exporters.probe.wire.way import DIRECT, way_to
 from inferwatch.config import Config, Target
@@ -81,6 +82,7 @@ class ServerVersions:
         self._saw = saw
         self._clock = clock
         self._lock = threading.Lock()
+        self._steps = Steps()
         self._again_at: dict[tuple[str, str], float] = {}  # by target's name and URL
         self._versions: dict[str, dict[str, str]] = {}  # by target and address
 
@@ -96,11 +98,15 @@ class ServerVersions:
         due = [target for target in due if self._awake(target.name)]
         if due:
             with ThreadPoolExecutor(min(_AT_ONCE, len(due)), "versions") as pool:
-                list(pool.map(self._ask, due))
+                list(pool.map(self._try, due))
 
     def _awake(self, name: str) -> bool:
         at = self._succeeded_at(name)
         return at is not None and self._clock() - at < AWAKE_SECONDS
+
+    def _try(self, target: Target) -> None:
+        # What one target answers must not keep the others from being asked.
+        self._steps.run(f"asking target {target.name} for its version", lambda: self._ask(target))
 
     def _ask(self, target: Target) -> None:
         engines = self._engines(target)
