@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 from hostile import HostileServer
+from hypothesis import given
+from hypothesis import strategies as st
 from probe_helpers import target
 
 from exporters.probe.scheduling.paused import PausedCollector
 from exporters.probe.scheduling.prober import Prober
-from exporters.probe.targets.naps import Naps, sleeps
+from exporters.probe.targets import naps
+from exporters.probe.targets.naps import VLLM_STATE, Naps, sleeps
+from exporters.probe.targets.recognition import Page
 from inferwatch.config import Config, parse_config
 from inferwatch.errors import ConfigError
 
@@ -93,6 +97,17 @@ def running(**states: str) -> dict[str, object]:
         ("vllm", {"/metrics": STATE.format(0)}, True),
         ("vllm", {"/metrics": STATE.format(0) + STATE.replace('"0"', '"1"').format(1)}, False),
         ("vllm", {"/metrics": "vllm:num_requests_running 0\n"}, False),
+        # An answer of another form tells nothing.
+        ("ollama", {"/api/ps": {"models": [{"name": ["m"]}]}}, None),
+        ("ollama", {"/api/ps": {"models": ["m"]}}, None),
+        ("ollama", {"/api/ps": ["m"]}, None),
+        ("llamacpp", {"/running": {"running": [{"model": {}}]}}, None),
+        ("llamacpp", {"/running": {"running": [{"model": "m", "state": ["ready"]}]}}, None),
+        ("llamacpp", {"/running": {"running": [5]}, "/props": {"is_sleeping": True}}, True),
+        ("llamacpp", {"/models": {"data": [{"id": "m", "status": {"value": 5}}]}}, None),
+        ("vllm", {"/metrics": STATE.format("x")}, None),
+        ("vllm", {"/metrics": "vllm:engine_sleep_state{"}, None),
+        ("vllm", {"/metrics": 'vllm:engine_sleep_state{sleep_state="awake} 0'}, None),
         ("tgi", {"/health": ""}, None),
         ("unknown", {}, None),
     ],
@@ -101,6 +116,45 @@ def test_what_an_engine_tells(server: Server, engine: str, answers: dict[str, ob
     server.answers = answers
     asked = target(f"{server.url}/v1", wake=False, model="m", metrics=[f"{server.url}/metrics"])
     assert sleeps(asked, "m", engine) is asleep
+
+
+WORDS = ("models", "name", "running", "model", "state", "data", "id", "status", "value", "is_sleeping", "m", "ready")
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.sampled_from(WORDS) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("engine", ["ollama", "llamacpp", "vllm"])
+@given(documents=st.lists(ANY_JSON, min_size=3, max_size=3), labels=st.text(max_size=40), value=st.text(max_size=8))
+def test_no_answer_is_more_than_an_engine_that_does_not_tell(
+    engine: str, documents: list[object], labels: str, value: str
+) -> None:
+    pages = [Page(200, {}, json.dumps(document).encode()) for document in documents]
+    pages.append(Page(200, {}, f"{VLLM_STATE}{{{labels}}} {value}\n".encode("utf-8", "replace")))
+    paths = ["/api/ps", "/running", "/models", "/metrics"]
+    by_path = dict(zip(paths, pages, strict=True)) | {"/props": pages[0], "/is_sleeping": pages[0]}
+    asked = target("http://h/v1", wake=False, model="m", metrics=["http://h/metrics"])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(naps, "ask", lambda url, *_, **__: by_path[url.removeprefix("http://h")])
+        assert sleeps(asked, "m", engine) in (True, False, None)
+
+
+def test_a_fault_of_ours_while_asking_is_told_and_skips_the_probe(
+    hostile: HostileServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fault(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(naps, "sleeps", fault)
+    line = f"targets: [{{name: chat, url: '{hostile.url('good')}', model: m, wake: false, engine: vllm}}]"
+    prober = Prober()
+    prober.apply(parse_config(line, "f.yml", {}))
+    prober.run(("chat", "short"))
+    series = prober.records()["chat", "short"].snapshot()[1]
+    assert (series.started, series.skipped["asleep"]) == (0, 1)
+    assert "target chat: inferwatch failed to find out whether it sleeps" in caplog.text
 
 
 @pytest.mark.parametrize("engine", ["ollama", "llamacpp", "vllm"])
@@ -227,8 +281,8 @@ def test_a_target_of_which_nothing_is_known_is_left_alone_and_not_shown_as_aslee
 
 
 def test_a_target_that_may_be_woken_is_not_asked(server: Server) -> None:
-    naps = Naps(lambda _: "ollama")
-    assert naps.may_probe(target(f"{server.url}/v1"), "m")
+    asking = Naps(lambda _: "ollama")
+    assert asking.may_probe(target(f"{server.url}/v1"), "m")
     assert server.asked == []
 
 

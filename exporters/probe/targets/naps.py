@@ -45,7 +45,11 @@ class Naps:
         """
         if target.wake:
             return True
-        found = sleeps(target, model, self._engine_of(target), within)
+        try:
+            found = sleeps(target, model, self._engine_of(target), within)
+        except Exception:
+            log.exception("target %s: inferwatch failed to find out whether it sleeps", target.name)
+            found = None
         with self._lock:
             before = self._found.get(target.name, False)
             self._found[target.name] = found
@@ -76,6 +80,7 @@ def _log(target: Target, found: bool | None) -> None:
 def sleeps(target: Target, model: str, engine: str, within: float = inf) -> bool | None:
     """Say whether a target sleeps; None if nothing tells, or not within so many seconds.
 
+    An answer of another form than its engine's tells nothing.
     A server whose own word was to be heard and that does not answer is awake, in so far as nothing of it can be woken.
     """
     if target.awake_url is not None:
