@@ -1,9 +1,9 @@
 """Plays odd streams to a probe: stamped with the seconds of their scripts, or over a real connection."""
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -41,6 +41,8 @@ class _Scripted(Exchange):
 
     def reads(self, *_: Any) -> Iterator[tuple[float, bytes]]:
         start = self.recorder.sending_at or 0.0
+        # The seconds of a script pass in none, so that only stamps can break a limit.
+        self.recorder.deadline.waiting = lambda: False
         for at, data in self.stream.steps():
             for piece in self.cut(data):
                 yield start + at, piece
@@ -48,7 +50,7 @@ class _Scripted(Exchange):
             raise ConnectionLostError("reset")
 
 
-def played(stream: Stream, cut: Cut = uncut) -> tuple[ProbeResult, str]:
+def played(stream: Stream, cut: Cut = uncut, **limits: str) -> tuple[ProbeResult, str]:
     """Return what a probe makes of a stream whose reads end where each step does, and the text that a user sees."""
 
     @contextmanager
@@ -62,15 +64,20 @@ def played(stream: Stream, cut: Cut = uncut) -> tuple[ProbeResult, str]:
         yield answer
 
     with mock.patch.object(ask, "exchange", exchange):
-        return probed(stream, "http://127.0.0.1")
+        return probed(stream, "http://127.0.0.1", limits=limits)
 
 
 def probed(
-    stream: Stream, base: str, timeout: str = "60s", kept: KeptConnection | None = None, **more: Any
+    stream: Stream,
+    base: str,
+    timeout: str = "60s",
+    kept: KeptConnection | None = None,
+    limits: Mapping[str, str] = MappingProxyType({}),
+    **more: Any,
 ) -> tuple[ProbeResult, str]:
     """Probe a server's base address, without the version that an API's path may begin with."""
     url = f"{base}/v1" if stream.api.startswith("openai") else base
-    asked = scenario(timeout, finish_reasons=ALLOWED)
+    asked = scenario(timeout, finish_reasons=ALLOWED, **limits)
     transcript = Transcript()
     result = run_probe(target(url, api=stream.api, **more), "short", asked, "m", (), transcript, kept)
     return result, "".join(map(text_of, transcript.answers))

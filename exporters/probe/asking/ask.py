@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from exporters.probe.asking.parameters import fitted
 from exporters.probe.asking.prompts import question_of
 from exporters.probe.asking.reader import DRAIN_SECONDS, ConnectionLostError, Exchange, TooLargeError, exchange
+from exporters.probe.asking.silence import silence_of
 from exporters.probe.asking.timeline import Answer, Arrival, Ending
 from exporters.probe.failures import ProbeError, StreamFormatError, failure_of_body
-from exporters.probe.protocols import PROTOCOLS, Decoder, StreamEvent
+from exporters.probe.protocols import PROTOCOLS, Decoder
 from exporters.probe.protocols.base import error_identifier
 from exporters.probe.wire.connection import Recorder
 from exporters.probe.wire.deadline import Deadline
@@ -89,20 +90,22 @@ def _read(answer: Exchange, decoder: Decoder, scenario: Scenario) -> Answer:
     ended_at = answer.recorder.headers_at or 0.0
     arrivals: list[Arrival] = []
     ending, detail = Ending.END, ""
-    gap_timeout = scenario.gap_timeout if scenario.stream else None
+    silence = silence_of(scenario, sent_at)
     try:
-        for at, data in answer.reads(largest, HOLD_SECONDS):
+        for at, data in answer.reads(largest, min(HOLD_SECONDS, silence.longest_hold)):
             ended_at = at
             if ending is Ending.DONE:
                 continue
             events = decoder.feed(data)
+            if silence.broken_by(at, events):
+                ending, detail = Ending.SILENCE, f"({silence.seconds:g} s)"
+                break
             arrivals += [Arrival(at, event) for event in events]
-            if _move_limit(deadline, at, events, gap_timeout):
+            done = silence.hear(at, events)
+            deadline.limit(silence.seconds, silence.since)
+            if done:
                 ending = Ending.DONE
                 deadline.tighten(DRAIN_SECONDS)
-        # The deadline's interruption looks like a clean end where the length of the body is not announced.
-        if ending is Ending.END and deadline.passed:
-            ending, detail = _interrupted(deadline)
         if ending is Ending.END:
             arrivals += [Arrival(ended_at, event) for event in decoder.flush()]
     except TooLargeError as error:
@@ -121,24 +124,6 @@ def _read(answer: Exchange, decoder: Decoder, scenario: Scenario) -> Answer:
                 ending, detail = _interrupted(deadline)
     kernel = answer.recorder.source is not None and answer.recorder.source.stamped.exact
     return Answer(sent_at, arrivals, ended_at, ending, detail, scenario.stream, kernel)
-
-
-def _move_limit(deadline: Deadline, at: float, events: list[StreamEvent], gap_timeout: float | None) -> bool:
-    """Wait for the next token from `at` on, if these events hold one; for none after the reason of the end.
-
-    Returns:
-        Whether the server says that nothing follows.
-    """
-    token = ended = done = False
-    for event in events:
-        token = token or event.channel is not None
-        ended = ended or event.finish_reason is not None
-        done = done or event.done
-    if ended or done:
-        deadline.limit(None)
-    elif token:
-        deadline.limit(gap_timeout, at)
-    return done
 
 
 def _interrupted(deadline: Deadline) -> tuple[Ending, str]:

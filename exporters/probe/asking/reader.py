@@ -79,7 +79,7 @@ class Exchange:
 
         Raises:
             TooLargeError: Past `largest` bytes.
-            ConnectionLostError: If the connection broke, which is also how a deadline ends a read.
+            ConnectionLostError: If the connection broke, or the deadline ended it before the body was whole.
             StreamFormatError: If the body is compressed, though that was refused, and cannot be decompressed.
         """
         raw: Any = self.response.raw
@@ -88,6 +88,8 @@ class Exchange:
             raise ValueError("nothing was read of this answer")
         deadline = self.recorder.deadline
         source.stamped.hold = lambda: min(hold, deadline.until_limit() - LIMIT_MARGIN_SECONDS)
+        deadline.waiting = source.stamped.waiting
+        delimited = source.chunked or source.length is not None
         plain = "Content-Encoding" not in self.response.headers
         total = 0
         while True:
@@ -104,6 +106,11 @@ class Exchange:
                 yield source.stamped.at, data
             elif raw.closed:
                 raw.release_conn()
+                if deadline.passed_at is not None and not delimited:
+                    # The interruption looks like the end of a body that only the end of the connection tells.
+                    ended_at = source.stamped.ended_at
+                    if ended_at is None or ended_at >= deadline.passed_at:
+                        raise ConnectionLostError("interrupted")
                 return
             # Else a decompressor took the bytes and has nothing to give yet.
 

@@ -4,13 +4,14 @@ The timeouts of requests and urllib3 are per read, so a server that drips a byte
 """
 
 import contextlib
-import math
 import socket
 import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
 
+# What came is looked at before a limit counts as reached; this often it is asked whether that is done.
+LOOK_AGAIN_SECONDS = 0.01
 _running: set["Deadline"] = set()
 _running_lock = threading.Lock()
 
@@ -26,13 +27,17 @@ class Deadline:
     Attributes:
         seconds: The time that was given.
         passed: Whether the time is up.
+        passed_at: When it was, in seconds of `time.perf_counter`; None before.
         passed_limit: The seconds of the shorter limit, if that is what was reached.
+        waiting: Says whether all that came was looked at and more is waited for; the limit is not reached before.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.passed = False
+        self.passed_at: float | None = None
         self.passed_limit: float | None = None
+        self.waiting: Callable[[], bool] = _always
         self._at = time.perf_counter() + seconds
         # The limit: when it is reached, and its seconds. One tuple, so that moving it needs no lock.
         self._limit: tuple[float, float] | None = None
@@ -57,6 +62,7 @@ class Deadline:
         with self._lock:
             self._closed = True
             self._release()
+        self.waiting = _always
         self._wake.set()
 
     def remaining(self) -> float:
@@ -105,9 +111,9 @@ class Deadline:
             self._wake.set()
 
     def until_limit(self) -> float:
-        """Return the seconds until the shorter limit; infinity without one."""
+        """Return the seconds until the shorter limit, or the deadline if that is nearer; below zero behind it."""
         limit = self._limit
-        return math.inf if limit is None else limit[0] - time.perf_counter()
+        return (self._at if limit is None else min(self._at, limit[0])) - time.perf_counter()
 
     def tighten(self, seconds: float) -> None:
         """Let the time be up after these seconds, if that is earlier."""
@@ -128,8 +134,11 @@ class Deadline:
                 continue
             left = self._waits_until - time.perf_counter()
             if left <= 0:
-                self._expire(limit[1] if limit is not None and limit[0] < self._at else None)
-                return
+                reached = limit[1] if limit is not None and limit[0] < self._at else None
+                if reached is None or self.waiting():
+                    self._expire(reached)
+                    return
+                left = min(LOOK_AGAIN_SECONDS, self.remaining())
             if self._wake.wait(left):
                 self._wake.clear()
                 if self._closed:
@@ -141,7 +150,7 @@ class Deadline:
                 return
             self.passed_limit = limit
             self.passed = True
-            self._at = time.perf_counter()
+            self._at = self.passed_at = time.perf_counter()
             if self._interrupt is not None:
                 self._interrupt()
 
@@ -150,6 +159,10 @@ class Deadline:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+
+
+def _always() -> bool:
+    return True
 
 
 def expire_all() -> None:

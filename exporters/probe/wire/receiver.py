@@ -5,6 +5,7 @@ and stamps; the thread of a probe takes what has come some times a second, so th
 """
 
 import contextlib
+import math
 import selectors
 import socket
 import ssl
@@ -55,6 +56,7 @@ class Inbox:
         self._closed = False
         self._ready = threading.Event()
         self._wanted_at = 0.0
+        self._enough = math.inf
 
     def open(self) -> None:
         """Begin to receive."""
@@ -67,19 +69,26 @@ class Inbox:
             self._closed = True
             self._unwatch()
 
-    def take(self, hold: float, timeout: float | None) -> list[Piece]:
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits to be taken, neither bytes nor the end."""
+        return not self._pieces and self._ended is None
+
+    def take(self, hold: float, timeout: float | None, enough: int | None = None) -> list[Piece]:
         """Return what has come and was not taken; the last piece of all is empty.
 
         Args:
             hold: If nothing has come yet, let it add up for so many seconds, unless the body ends before.
             timeout: How long to wait for anything at all.
+            enough: So many bytes are given at once, whatever `hold` says.
 
         Raises:
             TimeoutError: If nothing came.
             OSError: If the connection broke.
         """
         self._ready.clear()
-        if not self._pieces and self._ended is None:
+        self._enough = math.inf if enough is None else enough
+        if self.empty:
             self._wait(hold, timeout)
         with self._lock:
             pieces, self._pieces = self._pieces, []
@@ -100,7 +109,7 @@ class Inbox:
                 return
         self._wanted_at = 0.0
         # What came before that line did not set the event.
-        if not self._pieces and self._ended is None:
+        if self.empty:
             self._ready.wait(timeout)
 
     def receive(self) -> bool:
@@ -123,7 +132,7 @@ class Inbox:
             if self._queued > LARGEST_QUEUE:
                 self._unwatch()
                 self._ready.set()
-            elif piece.at >= self._wanted_at or piece.data.endswith(_LAST_CHUNK):
+            elif piece.at >= self._wanted_at or self._queued >= self._enough or piece.data.endswith(_LAST_CHUNK):
                 self._ready.set()
             return piece.exact
 

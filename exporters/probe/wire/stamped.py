@@ -31,13 +31,18 @@ class StampedFile(io.RawIOBase):
     Attributes:
         at: When the bytes that were given last had arrived.
         exact: Whether the kernel stamped all that was given.
+        ended_at: When the other side had ended the connection, if it did.
         hold: Returns for how many seconds pieces may add up before they are given.
+        to_come: How many bytes end the body, where that is known; they are not held back.
     """
 
     def __init__(self, sock: socket.socket, file: io.RawIOBase, earliest: float) -> None:
         self.at = self._latest = earliest
         self.exact = True
+        self.ended_at: float | None = None
         self.hold: Callable[[], float] = float
+        self.to_come: int | None = None
+        self._waits = False
         self._sock = sock
         self._file = file
         self._timeout = sock.gettimeout()
@@ -56,7 +61,11 @@ class StampedFile(io.RawIOBase):
         if not self._taken:
             if self._inbox is None:
                 raise ValueError("I/O operation on closed file")
-            self._taken.extend(self._inbox.take(self.hold(), self._timeout))
+            self._waits = True
+            try:
+                self._taken.extend(self._inbox.take(self.hold(), self._timeout, self.to_come))
+            finally:
+                self._waits = False
         piece = self._taken.popleft()
         data = piece.data
         if len(data) > len(buffer):
@@ -66,7 +75,14 @@ class StampedFile(io.RawIOBase):
         if data:
             self.at = piece.at
             self.exact = self.exact and piece.exact
+        else:
+            self.ended_at = piece.at
         return len(data)
+
+    def waiting(self) -> bool:
+        """Say whether all that came was read, and its reader waits for more."""
+        inbox = self._inbox
+        return self._waits and inbox is not None and inbox.empty
 
     def close(self) -> None:
         """Let go of the connection, which may be used again."""
@@ -105,6 +121,7 @@ class StampedResponse(http.client.HTTPResponse):
             IncompleteRead: If the body was announced as longer, or its framing is broken.
             OSError: If the connection broke.
         """
+        self.stamped.to_come = self.length
         data = self.read1(READ_SIZE)
         if self.length == 0:
             self.close()
