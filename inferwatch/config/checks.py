@@ -1,5 +1,6 @@
 """What a scenario may ask of an answer; each rule is optional."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -7,7 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 from inferwatch.config.fields import Text
 from inferwatch.config.pattern import checked_pattern
 from inferwatch.config.schema import InlineSchema, Schema, SchemaFile
-from inferwatch.strict_yaml import FindingsError, Strict
+from inferwatch.strict_yaml import Finding, FindingsError, Strict
 
 Script = Literal[
     "latin", "cyrillic", "greek", "arabic", "hebrew", "devanagari", "thai", "hangul", "han", "japanese"
@@ -19,6 +20,14 @@ Language = Literal[
 # These have a script of their own here; the others are told by their commonest words, of which few words may hold none.
 TOLD_BY_SCRIPT = ("el", "he", "hi", "ja", "ko", "th", "zh")
 LEAST_WORDS = 15
+# A letter each, and a space between them.
+_LEAST_CHARACTERS = 2 * LEAST_WORDS - 1
+# In which scripts a language can be told; the others are written in Latin. Text in Han alone is Japanese script too.
+_SCRIPTS: dict[Language, tuple[Script, ...]] = {
+    "ar": ("arabic",), "el": ("greek",), "fa": ("arabic",), "he": ("hebrew",), "hi": ("devanagari",),
+    "ja": ("japanese", "han"), "ko": ("hangul",), "ru": ("cyrillic",), "th": ("thai",), "uk": ("cyrillic",),
+    "zh": ("han", "japanese"),
+}  # fmt: skip
 Count = Annotated[int, Field(gt=0, le=1_000_000)]
 
 
@@ -47,10 +56,34 @@ class Checks(Strict):
     special_tokens: bool = True
 
     @model_validator(mode="after")
-    def _one_schema(self) -> "Checks":
+    def _can_pass(self) -> "Checks":
+        found = [*self._of_length(), *self._of_language()]
         if self.json_schema is not None and self.json_schema_file is not None:
-            raise FindingsError([(("json_schema_file",), "json_schema stands beside it; keep one of the two")])
-        return self
+            found.append((("json_schema_file",), "json_schema stands beside it; keep one of the two"))
+        return FindingsError.raised(found, self)
+
+    def _of_length(self) -> Iterator[Finding]:
+        """Yield what needs more characters than an answer may have; else every probe would be blamed on the model."""
+        if self.max_characters is None:
+            return
+        most = f"max_characters: {self.max_characters}"
+        if self.min_characters is not None and self.min_characters > self.max_characters:
+            yield ("max_characters",), f"must be at least min_characters ({self.min_characters}), or no answer passes"
+        if self.text is not None and len(self.text) > self.max_characters:
+            yield ("text",), f"it has {len(self.text)} characters, more than {most} lets an answer have"
+        if (
+            self.language is not None
+            and self.language not in TOLD_BY_SCRIPT
+            and self.max_characters < _LEAST_CHARACTERS
+        ):
+            yield ("language",), f"{self.language} is told from {LEAST_WORDS} words on, more than {most} can hold"
+
+    def _of_language(self) -> Iterator[Finding]:
+        """Yield a language and a script that no text has both."""
+        if self.language is not None and self.script is not None:
+            scripts = _SCRIPTS.get(self.language, ("latin",))
+            if self.script not in scripts:
+                yield ("script",), f"no answer in {self.language} is in {self.script}; write {' or '.join(scripts)}"
 
     @property
     def schema_of_answer(self) -> Schema | None:

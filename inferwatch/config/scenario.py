@@ -92,6 +92,7 @@ class Scenario(Strict):
         found += self._of_tools()
         found += self._of_form()
         found += self._of_language()
+        found += self._of_ends()
         if self.cases is not None and self.checks is not None:
             found.append((("checks",), "with cases: each case has checks of its own; write them there"))
         return FindingsError.raised(found, self)
@@ -122,6 +123,11 @@ class Scenario(Strict):
             if checks.language is not None and checks.language not in TOLD_BY_SCRIPT and self.max_tokens < LEAST_WORDS:
                 told = f"{checks.language} is told from {LEAST_WORDS} words on, more than max_tokens: {self.max_tokens}"
                 yield (*path, "language"), f"{told} lets an answer have; raise it"
+
+    def _of_ends(self) -> Iterator[Finding]:
+        """Yield what makes every end of an answer a failure."""
+        if self.finish_reasons == ["tool_calls"] and not self.tools:
+            yield ("finish_reasons",), "an answer ends so only where there are tools:; add them, or write stop"
 
     def _all_checks(self) -> list[tuple[Path, Checks]]:
         if self.cases is not None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from language_samples import SAMPLES
 from probe_helpers import scenario, target
+from pydantic import ValidationError
 
 from exporters.probe.asking.prompts import case_of
 from exporters.probe.asking.run import ProbeResult, run_probe
@@ -15,7 +16,7 @@ from exporters.probe.checks import failed_check, last_number
 from exporters.probe.checks.language import language_of, stop_words
 from exporters.probe.checks.repetition import most_repeats
 from inferwatch.config.built_in import BUILT_IN_SCENARIOS, CANARY, CANARY_LONG
-from inferwatch.config.checks import TOLD_BY_SCRIPT, Checks, Language
+from inferwatch.config.checks import TOLD_BY_SCRIPT, Checks, Language, Script
 from inferwatch.config.scenario import Scenario
 
 LONG = ", ".join(map(str, range(1, 121)))
@@ -191,3 +192,27 @@ def test_a_broken_answer_is_not_checked(hostile: HostileServer) -> None:
 def test_a_scenario_without_checks_takes_any_text() -> None:
     (case,) = Scenario(prompt="Why", max_tokens=8).all_cases
     assert case.checks is None
+
+
+@pytest.mark.parametrize("language", get_args(Language))
+def test_only_a_script_in_which_the_language_is_not_written_is_refused_beside_it(language: Language) -> None:
+    accepted, passed = set(), set()
+    for script in get_args(Script):
+        if failed_check(SAMPLES[language], Checks(script=script)) is None:
+            passed.add(script)
+        try:
+            Checks(language=language, script=script)
+        except ValidationError:
+            continue
+        accepted.add(script)
+    assert passed and passed <= accepted and len(accepted) <= 2
+
+
+# The longest text that is refused: nothing shorter than 15 words of a letter each is told.
+@given(st.text(st.sampled_from("aeiouydn éà"), max_size=28))
+def test_a_text_that_is_refused_as_too_short_for_its_language_is_never_told(text: str) -> None:
+    assert language_of(text) is None
+    for checks in ({"language": "fr", "max_characters": 28}, {"text": "abc", "max_characters": 2}):
+        with pytest.raises(ValidationError):
+            Checks.model_validate(checks)
+    assert Checks(language="fr", max_characters=29) and Checks(text="abc", max_characters=3, min_characters=3)
