@@ -47,7 +47,8 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--probe.allow-any-target", dest="any_target_tokens", type=_tokens, metavar="TOKENS", default=0,
-        help="let /probe probe any URL, for at most so many tokens a day; 0 allows the targets of the file alone",
+        help="let /probe ask any URL what ships with inferwatch, for at most so many tokens a day; "
+        "0 allows the targets of the file alone",
     )  # fmt: skip
     parser.add_argument(
         "--debug", action="store_true",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from inferwatch.config.ability import cannot_ask
 from inferwatch.strict_yaml import Finding, Path
 
 if TYPE_CHECKING:
@@ -11,9 +12,6 @@ if TYPE_CHECKING:
 
 OWN_GPU_EXPORTER = "gpu-exporter:9810"
 OWN_NODE = "local"
-# Which APIs can declare tools, and ask for JSON.
-WITH_TOOLS = ("openai-chat", "openai-responses", "ollama", "anthropic")
-WITH_FORMAT = ("openai-chat", "openai-responses", "ollama")
 
 
 def findings(config: "Config") -> Iterator[Finding]:
@@ -87,15 +85,8 @@ def _apis(config: "Config") -> Iterator[Finding]:
         for place, name in enumerate(target.scenarios or config.defaults.scenarios):
             scenario = config.all_scenarios.get(name)
             where: Path = ("targets", index, "scenarios", place) if target.scenarios else ("targets", index, "api")
-            if scenario is None:
-                continue
-            if scenario.tools and target.api not in WITH_TOOLS:
-                yield where, f"{target.api} has no tools, which {name!r} needs; those that do: {', '.join(WITH_TOOLS)}"
-            if scenario.tool_choice == "required" and target.api == "ollama":
-                yield where, f"ollama has no tool_choice, which {name!r} needs; leave it out, or write another api:"
-            if scenario.response_format and target.api not in WITH_FORMAT:
-                apis = ", ".join(WITH_FORMAT)
-                yield where, f"{target.api} has no response format, which {name!r} needs; those that do: {apis}"
+            if scenario is not None and (sentence := cannot_ask(target, name, scenario)):
+                yield where, sentence
 
 
 def _budgets(config: "Config") -> Iterator[Finding]:

@@ -25,8 +25,8 @@ class Asked:
     def __init__(self, folder: Path, hostile: HostileServer, tokens: int = 100_000) -> None:
         (folder / "key").write_text(SECRET)
         auth = f"auth: {{bearer_file: {folder / 'key'}}}"
-        text = f"targets: [{{name: chat, url: '{hostile.url('good')}', model: m, {auth}}}]"
-        self.config = parse_config(text + "\nscenarios: {short: {prompt: the prompt, max_tokens: 64}}", "f", {})
+        text = f"targets: [{{name: chat, url: '{hostile.url('good')}', model: m, scenarios: [own], {auth}}}]"
+        self.config = parse_config(text + "\nscenarios: {own: {prompt: the prompt, max_tokens: 64}}", "f", {})
         self.prober = Prober()
         self.prober.apply(self.config)
         # Always the same moment of a day, so that no test meets midnight.
@@ -57,7 +57,7 @@ def test_a_url_is_probed_without_any_key_and_shared(asked: Asked, hostile: Hosti
     sent = [peer.headers.get("authorization") for peer in hostile.requests if peer.method == "POST"]
     assert sent == [None, None, f"Bearer {SECRET}"]
     # What the schedule counts is not touched but by the configured one.
-    assert asked.prober.records()["chat", "short"].snapshot()[1].output_tokens == 5
+    assert asked.prober.records()["chat", "own"].snapshot()[1].output_tokens == 5
 
 
 def test_without_a_model_the_first_that_is_listed_is_asked(asked: Asked, hostile: HostileServer) -> None:
@@ -73,7 +73,7 @@ def test_debug_explains_it_and_quotes_nothing(asked: Asked, hostile: HostileServ
     assert ("the prompt" in asked("chat", debug="1").body) == quotes
     page = asked(hostile.url("good"), model="m", debug="1").body
     assert "outcome success" in page and hostile.url("good") in page
-    for hidden in ("the prompt", "three", SECRET):
+    for hidden in ("Count from", "three", SECRET):
         assert hidden not in page
 
 
@@ -98,15 +98,15 @@ def test_what_is_no_url_is_refused_in_one_sentence(asked: Asked, query: dict[str
 
 
 def test_one_allowance_for_all_urls_across_a_restart(tmp_path: Path, hostile: HostileServer) -> None:
-    # A prompt of 10 characters is about 3 tokens, 67 with the answer; a probe uses 11 and 5 by the server's count.
-    asked = Asked(tmp_path, hostile, tokens=92)
+    # A prompt of 55 characters is about 14 tokens, 78 with the answer; a probe uses 11 and 5 by the server's count.
+    asked = Asked(tmp_path, hostile, tokens=100)
     assert shown(asked(hostile.url("good"), model="a"))["probe_success"] == 1
     assert shown(asked(hostile.url("good"), model="b"))["probe_success"] == 1
     refused = asked(hostile.url("good"), model="c")
-    assert refused.status == 503 and "the 92 tokens of --probe.allow-any-target are spent for today" in refused.body
+    assert refused.status == 503 and "the 100 tokens of --probe.allow-any-target are spent for today" in refused.body
     asked.any_target.save()
     assert (tmp_path / FILE_NAME).exists()
-    assert Asked(tmp_path, hostile, tokens=92)(hostile.url("good"), model="c").status == 503
+    assert Asked(tmp_path, hostile, tokens=100)(hostile.url("good"), model="c").status == 503
     # The target of the file is paid by its own budget.
     assert shown(asked("chat"))["probe_success"] == 1
 
@@ -124,7 +124,7 @@ def test_made_up_urls_do_not_add_up(asked: Asked, hostile: HostileServer, monkey
     for name in "abcde":
         shown(asked(hostile.url("good"), model=name))
     # The last one is added after the others were looked through.
-    assert len(asked.shots._results) <= 1 + 2 + 1 and ("chat", "short") in asked.shots._results
+    assert len(asked.shots._results) <= 1 + 2 + 1 and ("chat", "own") in asked.shots._results
     assert len(asked.shots._running) <= 4
     hostile.requests.clear()
     asked(hostile.url("good"), model="e")

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 from exporters.probe.views.any_target import target_of
 from inferwatch.config import Config, Scenario, Target
+from inferwatch.config.ability import cannot_ask
+from inferwatch.config.built_in import BUILT_IN_SCENARIOS
 from inferwatch.errors import ConfigError
 from inferwatch.exposition import Request
 
@@ -74,13 +76,10 @@ def wanted_by(request: Request, config: Config, *, any_target: bool) -> Wanted |
     target = _target(config, request, any_target)
     if isinstance(target, str):
         return target
-    own = config.scenarios_of(target)
-    scenario_name = last(request, "scenario") or next(iter(own))
-    if scenario_name not in config.all_scenarios:
-        return f"scenario= must be one of {', '.join(sorted(config.all_scenarios))}"
-    if scenario_name not in own:
-        own = config.scenarios_of(target.model_copy(update={"scenarios": [scenario_name]}))
-    wanted = Wanted(target, scenario_name, own[scenario_name], configured=target.name != target.url)
+    scenario = _scenario(config, target, last(request, "scenario"))
+    if isinstance(scenario, str):
+        return scenario
+    wanted = Wanted(target, *scenario, configured=_is_configured(target))
     given = _seconds(request.headers)
     return wanted if given is None else wanted.within(given - TIMEOUT_OFFSET)
 
@@ -103,6 +102,28 @@ def _target(config: Config, request: Request, any_target: bool) -> Target | str:
     known = ", ".join(one.name for one in config.targets[:20]) or "none"
     why = "or a URL such as http://10.0.0.7:8000/v1" if any_target else "since probes carry its key"
     return f"target= must be a target of the configuration ({known}), {why}"
+
+
+def _is_configured(target: Target) -> bool:
+    return target.name != target.url
+
+
+def _scenario(config: Config, target: Target, name: str) -> tuple[str, Scenario] | str:
+    """Return the scenario of that name, by default the target's first, with what it inherits; or a sentence."""
+    if _is_configured(target):
+        known, others = set(config.all_scenarios), ""
+    else:
+        # What a file asks may be nobody else's business: prompts from files, tools, schemas.
+        known = set(BUILT_IN_SCENARIOS) - set(config.scenarios)
+        others = "; a URL is asked only what ships with inferwatch, and not what this file defines"
+    own = target.scenarios or config.defaults.scenarios
+    name = name or next((one for one in own if one in known), "")
+    if name not in known:
+        return f"scenario= must be one of {', '.join(sorted(known)) or 'none'}{others}"
+    scenario = config.scenarios_of(target.model_copy(update={"scenarios": [name]}))[name]
+    if sentence := cannot_ask(target, name, scenario):
+        return f"{target.name} cannot be asked this: {sentence}"
+    return name, scenario
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:
