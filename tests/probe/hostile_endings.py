@@ -89,6 +89,41 @@ def all_in_one_event(say: Dialect) -> Steps:
     yield from ended(say.end("stop", 40))
 
 
+def _counted(name: str, facts: Facts, reasoning: int = 0, **usage: object) -> None:
+    """Ten tokens, the first `reasoning` of them as reasoning, and these counts."""
+
+    def script(say: Dialect) -> Steps:
+        yield 0.1, say.start()
+        for number, word in enumerate(WORDS):
+            yield 0.3 + number * STEP, say.reasoning(word) if number < reasoning else say.text(word)
+        reason, _, done = say.end("stop", 10)
+        yield from ended((reason, data({"choices": [], "usage": {"prompt_tokens": 11, **usage}}), done))
+
+    script.__name__ = f"usage_{name}"
+    stream(CHAT, facts)(script)
+
+
+SHOWN = Facts(output=319, tpot=0.18 / 318, text=WORDS[9])
+HIDDEN = Facts(output=310)
+THOUGHT = {"completion_tokens_details": {"reasoning_tokens": 317}}
+HELD = {"prompt_tokens": 1, "completion_tokens": 10, "total_tokens": 21}
+# xAI: the completion is the answer alone.
+_counted("without_shown_reasoning", SHOWN, 9, completion_tokens=2, total_tokens=330, **THOUGHT)
+_counted("without_shown_reasoning_or_details", SHOWN, 9, completion_tokens=2, total_tokens=330)
+_counted("of_reasoning_alone", SHOWN, 9, completion_tokens=0, total_tokens=330, **THOUGHT)
+# What is counted and not shown came before the first event: Gemini leaves it out of the completion, OpenAI does not.
+_counted("without_hidden_reasoning", HIDDEN, completion_tokens=10, total_tokens=321)
+_counted("with_hidden_reasoning", HIDDEN, completion_tokens=310, completion_tokens_details={"reasoning_tokens": 300})
+_counted(
+    "with_reasoning_in_the_content", Facts(), completion_tokens=10, completion_tokens_details={"reasoning_tokens": 6}
+)
+# Gateways to Bedrock: the total has what the cache held, and the prompt has not.
+_counted("without_what_was_cached", Facts(), cache_read_input_tokens=10, **HELD)
+_counted("without_what_was_put_into_the_cache", Facts(), cache_creation_input_tokens=10, **HELD)
+_counted("without_both", Facts(), cache_read_input_tokens=4, cache_creation_input_tokens=6, **HELD)
+_counted("with_a_total_that_is_too_small", Facts(), completion_tokens=10, total_tokens=5)
+
+
 # How it ends
 
 

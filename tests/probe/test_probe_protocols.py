@@ -87,6 +87,24 @@ def test_finish_reason(given_reason: object, reason: str | None) -> None:
     [
         ({"prompt_tokens": 3, "completion_tokens": 5}, Usage(3, 5)),
         ({"prompt_tokens": 3}, Usage(3, None)),
+        ({"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": 331}, Usage(12, 319, 317)),
+        ({"prompt_tokens": 21, "completion_tokens": 0, "total_tokens": 81}, Usage(21, 60, 60)),
+        ({"completion_tokens": 5, "total_tokens": 81}, Usage(None, 5)),
+        ({"prompt_tokens": 11, "completion_tokens": 0, "total_tokens": 11}, Usage(11, None)),
+        ({"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 1 << 40}, Usage(3, 5)),
+        (
+            {
+                "prompt_tokens": 11,
+                "completion_tokens": 5,
+                "total_tokens": 16,
+                "prompt_tokens_details": {"cached_tokens": 9},
+            },
+            Usage(11, 5),
+        ),
+        (
+            {"prompt_tokens": 368, "completion_tokens": 19, "total_tokens": 10923, "cache_read_input_tokens": 10536},
+            Usage(10904, 19),
+        ),
         ({"prompt_tokens": 0, "completion_tokens": 0}, Usage(None, None)),
         ({"prompt_tokens": True, "completion_tokens": "5"}, Usage(None, None)),
         ({"prompt_tokens": -3, "completion_tokens": 5.5}, Usage(None, None)),

@@ -98,6 +98,18 @@ def test_tpot_is_undefined(events: list[tuple[float, StreamEvent]]) -> None:
     assert not found.buffered
 
 
+def test_hidden_reasoning_makes_no_stream_buffered_and_no_answer_long() -> None:
+    counted = StreamEvent(usage=Usage(11, 302, reasoning_tokens=300))
+    found = measure((0.5, TOKEN), (0.7, TOKEN), (0.8, STOP), (0.9, counted))
+    assert (found.output_tokens, found.buffered) == (302, False)
+    assert found.tpot_seconds == pytest.approx(0.2)
+    assert not measure((0.5, TOKEN), (0.8, STOP), (0.9, counted)).buffered
+    # A running count that the first event gives has it already.
+    first = StreamEvent("content", "x", usage=Usage(11, 301, reasoning_tokens=300))
+    found = measure((0.5, first), (0.7, TOKEN), (0.8, STOP), (0.9, counted))
+    assert found.tpot_seconds == pytest.approx(0.2)
+
+
 @pytest.mark.parametrize(("least", "tpot"), [(3, 0.2), (4, None)])
 def test_an_answer_below_min_output_tokens_has_no_tpot(least: int, tpot: float | None) -> None:
     arrivals = [Arrival(at, event) for at, event in ((0.5, TOKEN), (0.7, TOKEN), (0.9, TOKEN), (1.0, STOP))]

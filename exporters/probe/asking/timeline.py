@@ -121,10 +121,12 @@ def figures(answer: Answer, finish_reasons: Sequence[str], min_output_tokens: in
     """
     tokens = [arrival for arrival in answer.arrivals if arrival.event.channel is not None]
     output, first_event_tokens, source = _output_tokens(answer, tokens)
+    # Of what the server kept to itself nothing is known but that it was generated before the rest.
+    shown = output - _hidden(answer, tokens, output)
     outcome, detail = _verdict(answer, bool(tokens), finish_reasons)
     streamed = answer.streamed
-    buffered = streamed and _is_buffered(tokens, output)
-    steady = not buffered and output >= min_output_tokens
+    buffered = streamed and _is_buffered(tokens, shown)
+    steady = not buffered and shown >= min_output_tokens
     last = tokens[-1].at if tokens else None
     return Figures(
         outcome=outcome,
@@ -132,7 +134,7 @@ def figures(answer: Answer, finish_reasons: Sequence[str], min_output_tokens: in
         ttfr_seconds=answer.arrivals[0].at - answer.sent_at if streamed and answer.arrivals else None,
         ttft_seconds=tokens[0].at - answer.sent_at if streamed and tokens else None,
         ttfo_seconds=_first_output(answer) if streamed else None,
-        tpot_seconds=_tpot(tokens, output, first_event_tokens) if steady else None,
+        tpot_seconds=_tpot(tokens, shown, max(first_event_tokens - (output - shown), 1)) if steady else None,
         e2e_seconds=last - answer.sent_at if last is not None else None,
         tail_seconds=answer.ended_at - last if last is not None else None,
         output_tokens=output or None,
@@ -162,6 +164,15 @@ def _output_tokens(answer: Answer, tokens: Sequence[Arrival]) -> tuple[int, int,
         return total, (first_usage and first_usage.output_tokens) or 1, "usage"
     # The single event of an answer that was not streamed says nothing about its tokens.
     return (len(tokens), 1, "chunks") if tokens and answer.streamed else (0, 1, None)
+
+
+def _hidden(answer: Answer, tokens: Sequence[Arrival], output: int) -> int:
+    """Return how many of the output tokens are reasoning that the stream did not show."""
+    if any(token.event.channel == "reasoning" for token in tokens):
+        return 0
+    reasoning = _last([a.event.usage.reasoning_tokens for a in answer.arrivals if a.event.usage]) or 0
+    # Each token event shows at least one: some servers count as reasoning what they send as content.
+    return max(min(reasoning, output - len(tokens)), 0)
 
 
 def _last(values: Sequence[int | None]) -> int | None:

@@ -18,10 +18,11 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
 class Usage(NamedTuple):
-    """Token counts that the server sent; None where it sent none."""
+    """Token counts that the server sent; None where it sent none. Those of reasoning are among the output's."""
 
     prompt_tokens: int | None
     output_tokens: int | None
+    reasoning_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,11 @@ from exporters.probe.protocols.base import (
     Channel,
     Question,
     StreamEvent,
-    Usage,
-    count,
     identifier,
     milliseconds,
 )
 from exporters.probe.protocols.decoders import Json
+from exporters.probe.protocols.openai_usage import usage_of
 
 Tokens = tuple[Channel | None, str]
 STREAM_TYPES = ("text/event-stream",)
@@ -64,13 +63,6 @@ def read(
     server_seconds = timings(data.get("timings"))
     usage = usage_of(data.get("usage"))
     return StreamEvent(channel, text, finish_reason, usage, server_seconds=server_seconds, calls=called)
-
-
-def usage_of(usage: object) -> Usage | None:
-    """Return the counts of a `usage` object; a zero or nonsensical count is none."""
-    if not isinstance(usage, dict):
-        return None
-    return Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")))
 
 
 def timings(value: object) -> dict[str, float] | None:

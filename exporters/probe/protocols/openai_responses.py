@@ -17,6 +17,7 @@ from exporters.probe.protocols.base import (
 from exporters.probe.protocols.calls import call_piece
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
 from exporters.probe.protocols.openai import MODELS_PATH, STREAM_TYPES, Tokens, timings
+from exporters.probe.protocols.openai_usage import reasoning_tokens
 from exporters.probe.protocols.shapes import choice, named_schema
 
 # Only deltas carry tokens: `response.created` and its like come at once, and each `.done` repeats what was streamed.
@@ -144,7 +145,8 @@ def _finish_reason(data: Json, items: list[Json]) -> str | None:
 def _usage(usage: object) -> Usage | None:
     if not isinstance(usage, dict):
         return None
-    return Usage(count(usage.get("input_tokens")), count(usage.get("output_tokens")))
+    reasoning = reasoning_tokens(usage.get("output_tokens_details"))
+    return Usage(count(usage.get("input_tokens")), count(usage.get("output_tokens")), reasoning)
 
 
 def _list(value: object) -> list[object]:
