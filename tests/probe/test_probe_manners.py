@@ -49,6 +49,29 @@ def test_three_failures_come_at_the_full_rate_then_the_pause_doubles_below_six_i
     assert [round(gap / 10) for gap in gaps] == [1, 1, 2, 4, 5, 5, 5, 5]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "interval", "slots"),
+    [
+        ("connect", 10, [None, None, 2, 4, 5, 5]),
+        ("dns", 60, [None] * 6),
+        ("rate_limited", 60, [None, None, 2, 4, 4, 4]),
+        ("check_failed", 10, [None] * 6),
+    ],
+)
+def test_what_is_said_of_the_pause_is_what_is_kept(outcome: str, interval: int, slots: list[int | None]) -> None:
+    held = Manners(Clock())
+    assert held.slowed(KEY, interval) is None
+    said = []
+    for _ in slots:
+        held.ended(KEY, outcome, None)
+        said.append(held.slowed(KEY, interval))
+    assert said == [slot and (row, slot * interval) for row, slot in enumerate(slots, 1)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(starts(interval, [outcome] * 7))]
+    assert [round(gap / interval) for gap in gaps] == [slot or 1 for slot in slots]
+    held.ended(KEY, "success", None)
+    assert held.slowed(KEY, interval) is None
+
+
 @given(interval=st.floats(1, 3600), took=st.floats(0, 60))
 def test_a_target_that_is_down_is_asked_often_enough_for_the_alerts(interval: float, took: float) -> None:
     gaps = [later - earlier for earlier, later in itertools.pairwise(starts(interval, ["http_5xx"] * 12, took))]

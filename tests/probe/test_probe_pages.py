@@ -160,3 +160,19 @@ def test_it_says_that_a_target_sleeps(server: Server) -> None:
     server.pages["/up"] = "yes"
     prober.run(KEY)
     assert "sleeps" not in page(prober, in_force).text
+
+
+def test_it_says_that_a_target_is_probed_less_often_after_failures() -> None:
+    target = "{name: chat, url: http://127.0.0.1:1/v1, model: m, interval: 15s, scenarios: [short, canary]}"
+    in_force = parse_config(f"targets: [{target}]", "f", {})
+    prober = Prober(lambda: 1000.0)
+    prober.apply(in_force)
+    for _ in range(2):
+        prober.manners.ended(KEY, "connect", None)
+    assert "less often" not in page(prober, in_force).text
+    prober.manners.ended(KEY, "connect", None)
+    for query in ({}, {"name": "chat"}):
+        said = "probed less often, about every 30 s, since 3 probes in a row failed"
+        assert page(prober, in_force, **query).text.count(said) == 1
+    prober.manners.ended(KEY, "success", None)
+    assert "less often" not in page(prober, in_force, name="chat").text

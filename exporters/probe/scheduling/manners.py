@@ -61,13 +61,7 @@ class Manners:
             if self._not_before.get(key[0], now) > now:
                 return False
             row = self._rows.setdefault(key, _Row(now))
-            longest = LONGEST_WAIT_LIMITED_SECONDS if row.limited else LONGEST_WAIT_SECONDS
-            longest = min(longest, LONGEST_WAIT_INTERVALS * interval)
-            since = now - row.started_at
-            # A due time is early or late by the jitter.
-            too_soon = since < wait(row.failures, interval, longest) - 2 * JITTER * interval
-            next_in_time = since + interval * (1 + JITTER) <= longest
-            if row.failures >= AT_FULL_RATE and too_soon and next_in_time:
+            if _leaves_out(row, now - row.started_at, interval):
                 return False
             row.started_at = now
             return True
@@ -88,10 +82,31 @@ class Manners:
         with self._lock:
             self._not_before[target] = self._clock() + min(retry_after, LONGEST_RETRY_AFTER_SECONDS)
 
+    def slowed(self, key: Key, interval: float) -> tuple[int, float] | None:
+        """Return how many probes failed in a row, and the seconds between two now; None at the full rate."""
+        with self._lock:
+            row = self._rows.get(key)
+            if row is None:
+                return None
+            slots = 1
+            while _leaves_out(row, slots * interval, interval):
+                slots += 1
+            return (row.failures, slots * interval) if slots > 1 else None
+
     def paused(self, target: str) -> float:
         """Return for how many seconds more a target asked to be left alone; 0 if it did not."""
         with self._lock:
             return max(self._not_before.get(target, 0.0) - self._clock(), 0.0)
+
+
+def _leaves_out(row: _Row, since: float, interval: float) -> bool:
+    """Say whether a probe is not to start that is due so many seconds after the last one did."""
+    longest = LONGEST_WAIT_LIMITED_SECONDS if row.limited else LONGEST_WAIT_SECONDS
+    longest = min(longest, LONGEST_WAIT_INTERVALS * interval)
+    # A due time is early or late by the jitter.
+    too_soon = since < wait(row.failures, interval, longest) - 2 * JITTER * interval
+    next_in_time = since + interval * (1 + JITTER) <= longest
+    return row.failures >= AT_FULL_RATE and too_soon and next_in_time
 
 
 def wait(failures: int, interval: float, longest: float) -> float:

@@ -59,7 +59,7 @@ class TargetsPage:
         plans = self._by_target()
         now = self._clock()
         rows = [
-            [_link(target.name), _text(plan.name), *self._last(plan, now), _text(self._pause(target))]
+            [_link(target.name), _text(plan.name), *self._last(plan, now), _text(self._waits(plan))]
             for target in config.targets
             for plan in plans.get(target.name, [])
         ]
@@ -82,6 +82,8 @@ class TargetsPage:
                 f"<p>{html.escape(model)}, every {plan.interval:g} s; the last {LENGTH} probes, the newest first. "
                 f'<a href="/probe?{html.escape(debug)}">Run one now and explain it</a> (it is paid for).</p>'
             )
+            if pace := self._pace(plan):
+                parts.append(f"<p class=bad>{html.escape(pace)}</p>")
             rows = [[*_cells(entry, now), _text(entry.detail)] for entry in self._prober.history.of(plan.key)]
             parts.append(_table(("ended", "outcome", *FIGURES, "detail"), rows))
         return "\n".join(parts)
@@ -117,6 +119,16 @@ class TargetsPage:
         if self._prober.naps.asleep(target.name):
             return "sleeps, and is not woken (wake: false)"
         return ""
+
+    def _waits(self, plan: Plan) -> str:
+        return self._pause(plan.target) or self._pace(plan)
+
+    def _pace(self, plan: Plan) -> str:
+        slowed = self._prober.manners.slowed(plan.key, plan.interval)
+        if slowed is None:
+            return ""
+        failures, seconds = slowed
+        return f"probed less often, about every {seconds:g} s, since {failures} probes in a row failed"
 
 
 def _cells(entry: Entry, now: float) -> list[str]:
