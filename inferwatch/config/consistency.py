@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from inferwatch.config.ability import cannot_ask
+from inferwatch.config.reckoning import most_tokens
 from inferwatch.strict_yaml import Finding, Path
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def _apis(config: "Config") -> Iterator[Finding]:
 
 
 def _budgets(config: "Config") -> Iterator[Finding]:
+    """Yield each budget that holds no single probe: the prober sets aside what one may use before it starts it."""
     for index, target in enumerate(config.targets):
         budget, cost = target.probe_budget, target.cost
         if budget is None:
@@ -98,13 +100,16 @@ def _budgets(config: "Config") -> Iterator[Finding]:
             scenario = config.all_scenarios.get(name)
             if scenario is None:
                 continue
-            if budget.tokens_per_day is not None and scenario.max_tokens > budget.tokens_per_day:
-                sentence = f"one probe of {name!r} may use {scenario.max_tokens} tokens and would never run; allow more"
-                yield ("targets", index, "probe_budget", "tokens_per_day"), sentence
-            money = cost.of_tokens(0, scenario.max_tokens) if cost else 0.0
+            prompt, output = most_tokens(target, scenario)
+            where: Path = ("targets", index, "probe_budget")
+            if budget.tokens_per_day is not None and prompt + output > budget.tokens_per_day:
+                parts = f"prompt {prompt}, answer {output}" + (", with the request that primes it" * scenario.primed)
+                sentence = f"one probe of {name!r} may use about {prompt + output} tokens ({parts})"
+                yield (*where, "tokens_per_day"), f"{sentence} and would never run; allow more"
+            money = cost.of_tokens(prompt, output) if cost else 0.0
             if budget.money_per_day is not None and money > budget.money_per_day:
-                sentence = f"the answer of one probe of {name!r} may cost {money:.6g} and would never run; allow more"
-                yield ("targets", index, "probe_budget", "money_per_day"), sentence
+                sentence = f"one probe of {name!r} may cost about {money:.6g} {cost.currency if cost else ''}"
+                yield (*where, "money_per_day"), f"{sentence} and would never run; allow more"
 
 
 def _gpu_exporters(config: "Config") -> Iterator[Finding]:

@@ -1,6 +1,5 @@
 """What a scenario may say: what is asked, within which limits, and what counts as a success."""
 
-import json
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -148,12 +147,6 @@ class Scenario(Strict):
     def asked(self) -> dict[str, object]:
         """Return what is asked and what counts as a success: all but when, and for how long."""
         return self.model_dump(exclude={"interval", "timeout", "ttft_timeout", "gap_timeout"})
-
-    @property
-    def prompt_characters(self) -> int:
-        """The length of what is asked, with the tools; of several, the longest."""
-        tools = sum(len(json.dumps(tool.declared)) for tool in self.tools or ())
-        return tools + max(sum(len(message.content) for message in self.messages_of(case)) for case in self.all_cases)
 
     def messages_of(self, case: Case) -> list[Message]:
         """Return the conversation that asks a case."""

@@ -128,6 +128,46 @@ def test_priming_is_charged(hostile: HostileServer, monkeypatch: pytest.MonkeyPa
     assert spending.budgets.taken("chat").tokens == 209 + 108
 
 
+class OddAnswer(CachingServer):
+    """Answers the first request with a 200 that is no stream."""
+
+    def __init__(self, media_type: str, body: str) -> None:
+        super().__init__()
+        self._odd: list[tuple[str, str]] = [(media_type, body)]
+
+    def __call__(self, peer: Peer) -> None:
+        if self._odd:
+            peer.plain("200 OK", *self._odd.pop())
+        else:
+            super().__call__(peer)
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body"),
+    [
+        ("application/json", '{"choices": [{"message": {"content": "one"}}]}'),
+        ("application/json", '{"error": {"code": "overloaded"}}'),
+        ("text/html", "<p>hello</p>"),
+        ("text/plain", "hello"),
+    ],
+)
+def test_a_priming_that_is_answered_oddly_may_have_cost_all(
+    hostile: HostileServer, monkeypatch: pytest.MonkeyPatch, media_type: str, body: str
+) -> None:
+    text = "targets: [{name: chat, url: 'http://h/v1', scenarios: [warm]}]\n"
+    text += f"scenarios: {{warm: {{prompt: {'p' * 40}, max_tokens: 8, primed: true, interval: 1h}}}}\n"
+    config = parse_config(text, "f.yml", {})
+    (chat,) = config.targets
+    spending = Spending()
+    booking = spending.book(chat, "warm", config.scenarios_of(chat)["warm"])
+    assert booking is not None
+    result = probe(hostile, monkeypatch, OddAnswer(media_type, body), checks=None)
+    assert result.outcome == "tainted"
+    spending.settle(booking, result)
+    # The prompt of 10 and a token for the first request, 100 and 8 for the one that was counted.
+    assert spending.budgets.taken("chat").tokens == 11 + 108
+
+
 def test_a_scenario_is_cold_or_primed() -> None:
     with pytest.raises(
         ConfigError, match=r"scenarios\.a\.primed: cold: true gives each prompt a beginning that no cache"

@@ -38,7 +38,6 @@ TURNS = [
 @pytest.mark.parametrize("cold", [False, True])
 def test_several_turns_in_each_api(cold: bool) -> None:
     wanted = scenario(prompt=None, messages=TURNS, cold=cold)
-    assert wanted.prompt_characters == sum(len(turn["content"]) for turn in TURNS)
     question = asked(wanted)
     assert [message["role"] for message in question.messages] == ["system", "user", "assistant", "user"]
     assert question.messages[0]["content"].startswith("[") == cold

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from exporters.probe.asking.run import ProbeResult
 from exporters.probe.scheduling.budget import FILE_NAME, Amount, Budgets, Reservation
-from exporters.probe.scheduling.spending import Booking, Spending, estimated_tokens, per_day, used
+from exporters.probe.scheduling.spending import Booking, Spending, per_day, used
 from inferwatch.config import Config, Target, parse_config
 from inferwatch.config.cost import ProbeBudget
+from inferwatch.errors import ConfigError
 
 DAY = 86400.0
 PRICED = "cost: {input_per_mtok: 1, output_per_mtok: 10}"
@@ -153,6 +154,10 @@ def test_a_count_that_cannot_be_kept_is_told_and_tried_again(tmp_path: Path, cap
         # Refused, or never sent.
         (result("rate_limited", status_code=429), (0, 0)),
         (result("http_5xx", status_code=503), (0, 0)),
+        (result("not_stream", status_code=307), (0, 0)),
+        # A 200 is no refusal, whatever came with it.
+        (result("not_stream", status_code=200), (10, 64)),
+        (result("stream_error", status_code=200), (10, 64)),
         (result("connect", phases={"dns": 0.001}), (0, 0)),
         (result("auth", phases={}), (0, 0)),
     ],
@@ -171,6 +176,79 @@ def test_the_prompt_is_estimated_until_a_server_has_counted_it() -> None:
     assert spending.money() == {("chat", "USD"): pytest.approx(0.00023)}
     again = book(spending, priced)
     assert again is not None and again.amount.tokens == 94
+
+
+def counted(tokens: int) -> ProbeResult:
+    return result(token_source="usage", prompt_tokens=tokens, output_tokens=20)
+
+
+def booked(spending: Spending, config: Config) -> int:
+    """Return what is set aside for the prompt of a probe that is then never sent."""
+    booking = book(spending, config)
+    assert booking is not None
+    spending.settle(booking, None)
+    return booking.prompt_tokens
+
+
+def test_what_a_server_counted_holds_for_the_same_question_alone() -> None:
+    spending, short = Spending(Clock()), config()
+    for in_force in (short, config(prompt="w" * 400), config("model: other", prompt="w" * 400), short):
+        spending.apply(in_force)
+        before = booked(spending, in_force)
+        running = book(spending, in_force)
+        assert before in (10, 100) and running is not None
+        spending.settle(running, counted(before + 20))
+        assert booked(spending, in_force) == before + 20
+
+
+def test_a_count_that_comes_after_an_edit_is_of_the_old_question() -> None:
+    spending, short, long = Spending(Clock()), config(), config(prompt="w" * 400)
+    spending.apply(short)
+    running = book(spending, short)
+    assert running is not None
+    spending.apply(long)
+    spending.settle(running, counted(14))
+    assert booked(spending, long) == 100
+
+
+def test_of_counts_that_alternate_the_largest_is_set_aside_and_never_less_than_is_reckoned() -> None:
+    spending, in_force = Spending(Clock()), config()
+    spending.apply(in_force)
+    seen = []
+    for tokens in (5, 40, 12):
+        running = book(spending, in_force)
+        assert running is not None
+        spending.settle(running, counted(tokens))
+        seen.append(booked(spending, in_force))
+    assert seen == [10, 40, 40]
+
+
+@given(
+    budget=st.fixed_dictionaries(
+        {},
+        optional={"tokens_per_day": st.integers(1, 300), "money_per_day": st.floats(1e-5, 0.003)},
+    ).filter(bool),
+    primed=st.booleans(),
+    prompt=st.text("pé1是", min_size=1, max_size=60),
+    api=st.sampled_from(["openai-chat", "openai-responses"]),
+)
+def test_a_file_is_taken_just_when_a_first_probe_may_start(
+    budget: dict[str, float], primed: bool, prompt: str, api: str
+) -> None:
+    target: dict[str, object] = {"name": "chat", "url": "http://127.0.0.1:1/v1", "api": api, "probe_budget": budget}
+    target["cost"] = {"input_per_mtok": 1, "output_per_mtok": 10}
+    asked = {"short": {"prompt": prompt, "max_tokens": 64, "primed": primed}}
+    try:
+        in_force = parse_config(json.dumps({"targets": [target], "scenarios": asked}), "f.yml", {})
+    except ConfigError as error:
+        assert "would never run" in str(error)
+        del target["probe_budget"]
+        free = parse_config(json.dumps({"targets": [target], "scenarios": asked}), "f.yml", {})
+        limited = free.targets[0].model_copy(update={"probe_budget": ProbeBudget.model_validate(budget)})
+        in_force = free.model_copy(update={"targets": [limited]})
+        assert book(Spending(Clock()), in_force) is None
+    else:
+        assert book(Spending(Clock()), in_force) is not None
 
 
 def test_a_refused_probe_pauses_its_target_until_midnight_or_an_edit() -> None:
@@ -205,7 +283,6 @@ def test_a_day_of_probes() -> None:
     priced = config(PRICED, "interval: 10m")
     (target,) = priced.targets
     scenarios = priced.scenarios_of(target)
-    assert estimated_tokens(scenarios["short"]) == 10
     # 144 probes of 10 + 64 tokens; 10 cost 0.00001 and 64 cost 0.00064.
     assert per_day(target, scenarios.values()) == dollars(10_656, pytest.approx(0.0936))  # type: ignore[arg-type]
 

@@ -5,6 +5,7 @@ It is no probe: it has no outcome and is in no histogram. Its tokens are counted
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from exporters.probe.asking.ask import ask
 from exporters.probe.asking.timeline import Answer, TokenSource, figures
@@ -15,10 +16,9 @@ from exporters.probe.wire.connection import Recorder
 from exporters.probe.wire.deadline import Deadline
 from exporters.probe.wire.session import KeptConnection
 from inferwatch.config import Scenario, Target
+from inferwatch.config.reckoning import primer_tokens
 from inferwatch.config.scenario import Case
 
-# The least that every API takes as a limit: OpenAI's Responses refuse fewer than 16.
-MAX_TOKENS = {"openai-responses": 16}
 # How an answer ended says nothing about the cache, which holds the prompt once there is an answer.
 _FILLED = ("success", "finish_reason", "no_tokens")
 
@@ -29,7 +29,8 @@ class Primed:
 
     Attributes:
         problem: Why the prompt may not be cached; "" if it is.
-        sent: Whether the server was asked at all.
+        sent: Whether the request came to the server.
+        status_code: What the server answered.
         prompt_tokens: As the server counted them.
         output_tokens: As the server counted them, or by chunks.
         token_source: Who counted.
@@ -38,15 +39,11 @@ class Primed:
 
     problem: str = ""
     sent: bool = True
+    status_code: int | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
     token_source: TokenSource | None = None
     asked_for_patience: ProbeError | None = None
-
-
-def output_limit(target: Target) -> int:
-    """Return the most tokens that the answer may have."""
-    return MAX_TOKENS.get(target.api, 1)
 
 
 def prime(
@@ -62,7 +59,7 @@ def prime(
 
     Never raises for what a server does.
     """
-    short = scenario.model_copy(update={"max_tokens": output_limit(target)})
+    short = scenario.model_copy(update={"max_tokens": primer_tokens(target)})
     with Deadline(scenario.timeout or 60.0) as deadline:
         recorder = Recorder(deadline, scenario.ttft_timeout if scenario.stream else None)
         recorder.exchanges = transcript.exchanges if transcript is not None else None
@@ -70,14 +67,14 @@ def prime(
         try:
             return _primed(ask(target, short, case, model, recorder, refused), scenario)
         except ProbeError as error:
-            sent = "send" in recorder.phases and error.status_code is None
+            sent = "send" in recorder.phases and not error.stale
             patience = error if error.retry_after is not None else None
-            return Primed(f"{error.outcome}: {error}", sent, asked_for_patience=patience)
+            return Primed(f"{error.outcome}: {error}", sent, error.status_code, asked_for_patience=patience)
         except Exception as error:  # noqa: BLE001 - one odd server must not end the prober
-            return Primed(f"internal: {fault(error)}")
+            return Primed(f"internal: {fault(error)}", "send" in recorder.phases)
 
 
 def _primed(answer: Answer, scenario: Scenario) -> Primed:
     found = figures(answer, scenario.ends)
     problem = "" if found.outcome in _FILLED else f"{found.outcome}: {found.detail}"
-    return Primed(problem, True, found.prompt_tokens, found.output_tokens, found.token_source)
+    return Primed(problem, True, HTTPStatus.OK, found.prompt_tokens, found.output_tokens, found.token_source)

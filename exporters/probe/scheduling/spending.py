@@ -4,18 +4,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
-from exporters.probe.asking.prime import output_limit
 from exporters.probe.asking.run import ProbeResult
 from exporters.probe.key import Key
 from exporters.probe.scheduling.budget import FILE_NAME, Amount, Budgets, Reservation
 from inferwatch.config import Config, Scenario, Target
-
-# A token of English is about four characters; used until a server has counted the prompt.
-CHARACTERS_PER_TOKEN = 4
-# A server may do all the work of a request of which nothing was heard; one that refused it with a status did not.
-_REFUSED = ("auth", "not_found", "rate_limited", "http_4xx", "http_5xx")
+from inferwatch.config.reckoning import most_tokens, primer_tokens, prompt_tokens
 
 
 @dataclass(frozen=True)
@@ -23,15 +19,29 @@ class Booking:
     """What was set aside for one probe."""
 
     target: Target
-    key: Key
+    name: str
+    scenario: Scenario
     prompt_tokens: int
-    output_tokens: int
     reserved: Reservation
 
     @property
     def amount(self) -> Amount:
         """The most that it may cost."""
         return self.reserved.amount
+
+    @property
+    def key(self) -> Key:
+        """Names of target and scenario."""
+        return self.target.name, self.name
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """The most tokens that a server has counted for a question."""
+
+    target: Target
+    scenario: Scenario
+    tokens: int
 
 
 class Spending:
@@ -48,18 +58,18 @@ class Spending:
     ) -> None:
         self.budgets = Budgets(clock, folder, file_name)
         self._lock = threading.Lock()
-        self._prompts: dict[Key, int] = {}  # what a server counted last
+        self._counted: dict[Key, _Counted] = {}
         self._refused: dict[Key, int] = {}  # the day on which a probe was refused
         self._money: dict[tuple[str, str], float] = {}  # by target and currency
 
     def apply(self, config: Config) -> None:
         """Take a configuration over."""
-        targets = {target.name: target for target in config.targets}
+        targets = {target.name for target in config.targets}
         priced = {
             (target.name, target.cost.currency) for target in config.targets if target.cost and target.cost.is_per_token
         }
         with self._lock:
-            self._prompts = {key: count for key, count in self._prompts.items() if key[0] in targets}
+            self._counted = {key: counted for key, counted in self._counted.items() if key[0] in targets}
             # A budget that was raised may hold what it did not; the next probe that is due finds out.
             self._refused = {}
             self._money = {key: self._money.get(key, 0.0) for key in priced}
@@ -74,13 +84,13 @@ class Spending:
             due: Whether the schedule wants it, so that a refusal pauses the target.
         """
         key = (target.name, name)
-        prompt = self._prompts.get(key) or estimated_tokens(scenario)
+        prompt = max(prompt_tokens(scenario), self._count_of(target, name, scenario))
         amount = _amount(target, *most_tokens(target, scenario, prompt))
         reserved = self.budgets.reserve(target.name, amount, target.probe_budget)
         with self._lock:
             if reserved is not None:
                 self._refused.pop(key, None)
-                return Booking(target, key, prompt, scenario.max_tokens, reserved)
+                return Booking(target, name, scenario, prompt, reserved)
             if due:
                 self._refused[key] = self.budgets.day()
             return None
@@ -89,13 +99,13 @@ class Spending:
         """Replace a booking by what the probe did cost; None is a probe that was never sent."""
         amount = Amount()
         if result is not None:
-            amount += _amount(booking.target, *used(result, booking.prompt_tokens, booking.output_tokens))
+            amount += _amount(booking.target, *used(result, booking.prompt_tokens, booking.scenario.max_tokens))
             amount += _amount(booking.target, *used_to_prime(result, booking))
         self.budgets.settle(booking.reserved, amount)
+        if result is not None and result.prompt_tokens:
+            self._count(booking, result.prompt_tokens)
         cost = booking.target.cost
         with self._lock:
-            if result is not None and result.prompt_tokens:
-                self._prompts[booking.key] = result.prompt_tokens
             if cost is not None and (key := (booking.target.name, cost.currency)) in self._money:
                 self._money[key] += amount.money
 
@@ -114,10 +124,18 @@ class Spending:
         with self._lock:
             return dict(self._money)
 
+    def _count_of(self, target: Target, name: str, scenario: Scenario) -> int:
+        """Return the most that this server has counted for this question; 0 if it has counted another, or none."""
+        with self._lock:
+            counted = self._counted.get((target.name, name))
+        same = counted is not None and (counted.target, counted.scenario) == (target, scenario)
+        return counted.tokens if counted is not None and same else 0
 
-def estimated_tokens(scenario: Scenario) -> int:
-    """Return about how many tokens a prompt has; one that the server has counted is known better."""
-    return -(-scenario.prompt_characters // CHARACTERS_PER_TOKEN)
+    def _count(self, booking: Booking, tokens: int) -> None:
+        """Remember what a server counted; of several cases, the longest."""
+        most = max(tokens, self._count_of(booking.target, booking.name, booking.scenario))
+        with self._lock:
+            self._counted[booking.key] = _Counted(booking.target, booking.scenario, most)
 
 
 def used(result: ProbeResult, prompt: int, output: int) -> tuple[int, int]:
@@ -129,7 +147,7 @@ def used(result: ProbeResult, prompt: int, output: int) -> tuple[int, int]:
     """
     if result.token_source == "usage":  # noqa: S105 - it counts tokens and is no secret
         return result.prompt_tokens or prompt, result.output_tokens or 0
-    if "send" not in result.phases or result.outcome in _REFUSED or result.stale_connection:
+    if "send" not in result.phases or _is_refusal(result.status_code) or result.stale_connection:
         return 0, 0
     if result.outcome == "success":
         return result.prompt_tokens or prompt, result.output_tokens or 0
@@ -139,17 +157,15 @@ def used(result: ProbeResult, prompt: int, output: int) -> tuple[int, int]:
 def used_to_prime(result: ProbeResult, booking: Booking) -> tuple[int, int]:
     """Return the same for the request before it that filled the prefix cache; nothing where there was none."""
     primed = result.primed
-    if primed is None or not primed.sent:
+    if primed is None or not primed.sent or _is_refusal(primed.status_code):
         return 0, 0
-    output = primed.output_tokens or (0 if primed.token_source else output_limit(booking.target))
+    output = primed.output_tokens or (0 if primed.token_source else primer_tokens(booking.target))
     return primed.prompt_tokens or booking.prompt_tokens, output
 
 
-def most_tokens(target: Target, scenario: Scenario, prompt: int) -> tuple[int, int]:
-    """Return the most prompt and output tokens that a probe may use, whose prompt has so many."""
-    if scenario.primed:
-        return 2 * prompt, scenario.max_tokens + output_limit(target)
-    return prompt, scenario.max_tokens
+def _is_refusal(status: int | None) -> bool:
+    """Say whether a server did none of the work; it may have done all of it where nothing was heard, or a 200."""
+    return status is not None and status >= HTTPStatus.MULTIPLE_CHOICES
 
 
 def _amount(target: Target, prompt: int, output: int) -> Amount:
@@ -163,6 +179,6 @@ def per_day(target: Target, scenarios: Iterable[Scenario]) -> Amount:
     total = Amount()
     for scenario in scenarios:
         probes = 86_400.0 / (scenario.interval or 86_400.0)
-        one = _amount(target, *most_tokens(target, scenario, estimated_tokens(scenario)))
+        one = _amount(target, *most_tokens(target, scenario))
         total += Amount(round(probes * one.tokens), probes * one.money, one.currency)
     return total
