@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 from prometheus_client import CollectorRegistry, disable_created_metrics
 from prometheus_client.exposition import make_wsgi_app
 
+from inferwatch import cross_site
 from inferwatch.http_server import WsgiApp
 from inferwatch.http_server import listen as listen_on
 from inferwatch.web_config.access import Access
@@ -63,12 +64,21 @@ class Response:
 
 @dataclass(frozen=True)
 class Route:
-    """One address of the server; with a title it is linked from the landing page. HEAD is answered where GET is."""
+    """One address of the server. HEAD is answered where GET is.
+
+    Attributes:
+        path: Where it is.
+        answer: What answers.
+        method: How it is asked.
+        title: How the landing page calls the link to it; "" sets none.
+        costs: Whether an answer costs something: pages of other sites may not ask, and HEAD gets none.
+    """
 
     path: str
     answer: Callable[[Request], Response]
     method: str = "GET"
     title: str = ""
+    costs: bool = False
 
 
 _OPEN = Access()
@@ -158,7 +168,7 @@ class ExpositionServer:
             elif path == "/metrics" and self._metrics is not None and environ["REQUEST_METHOD"] == "GET":
                 status, headers, body = _scraped(self._metrics, environ)
             else:
-                status, headers, body = _encoded(self._respond(environ["REQUEST_METHOD"], path, environ))
+                status, headers, body = _encoded(self._respond(environ["REQUEST_METHOD"], path, environ, head=head))
         except Exception:
             log.exception("%s %s failed", environ["REQUEST_METHOD"], path)
             failed = Response("this page failed; the log says why\n", status=HTTPStatus.INTERNAL_SERVER_ERROR)
@@ -167,16 +177,21 @@ class ExpositionServer:
         start_response(status, [*headers, ("Content-Length", str(len(body)))])
         return [b"" if head else body]
 
-    def _respond(self, method: str, path: str, environ: Environ) -> Response:
+    def _respond(self, method: str, path: str, environ: Environ, *, head: bool) -> Response:
         route = self._routes.get((method, path))
         if route is None:
             return self._no_route(method, path)
+        headers = _headers(environ)
+        if route.costs and (sentence := cross_site.refusal(headers, on_loopback=self._server.on_loopback)):
+            return Response(sentence + "\n", status=HTTPStatus.FORBIDDEN)
+        if route.costs and head:
+            return Response("")
         try:
             body = _body(environ)
         except _BadRequest as bad:
             return bad.response
         query = parse_qs(environ.get("QUERY_STRING", ""))
-        return route.answer(Request(query, body, environ.get("CONTENT_TYPE") or "", _headers(environ)))
+        return route.answer(Request(query, body, environ.get("CONTENT_TYPE") or "", headers))
 
     def _no_route(self, method: str, path: str) -> Response:
         methods = {known for known, at in self._routes if at == path}

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from ipaddress import ip_address
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
@@ -89,6 +90,11 @@ class Server(ThreadingMixIn, WSGIServer):
         super().__init__((bound, port), _Handler)
         shown = f"[{host}]" if ":" in host else host
         self.address = f"{shown}:{self.server_port}"
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine reaches it."""
+        return ip_address(self.server_name).is_loopback
 
     def server_bind(self) -> None:
         """Bind without HTTPServer's look-up of the host's full name, which can take seconds without DNS."""

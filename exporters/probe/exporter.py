@@ -182,7 +182,7 @@ class ProbeExporter:
             Route("/sd/engines", discovery.answer(self._config, engines), title="Engines that Prometheus scrapes"),
             Route("/sd/gpus", discovery.answer(self._config, gpus), title="GPU exporters of other machines"),
             Route("/targets", TargetsPage(self._config, self._prober).answer, title="The last probes of each target"),
-            Route("/probe", self._oneshots.answer),
+            Route("/probe", self._oneshots.answer, costs=True),
             Route("/-/reload", self._reload, method="POST"),
         ]
 
