@@ -15,6 +15,7 @@ from stack.check.engine import check_engine
 from stack.check.findings import Finding, Report, fail, ok, warn
 from stack.check.fit import check_fit, check_pace
 from stack.check.gpus import check_gpu_exporter, check_own_gpus, own_address, serving_on
+from stack.check.limits import check_limits
 from stack.check.reach import reach, reach_proxy
 from stack.check.sleep import check_sleep
 from stack.check.spend import check_spending
@@ -68,14 +69,19 @@ def check_target(config: Config, target: Target) -> list[Finding]:
     sleeping, go_on = check_sleep(target) if usable_key else ([], True)
     findings += sleeping
     if not go_on:
-        return [*findings, *check_pace(config, target), check_spending(config, target)]
+        return [*findings, *_reckoned(config, target)]
     way = reach_proxy(target.proxy) if target.proxy else reach(target.url, bool(headers), target.tls)
     findings += way
     reached = way[-1].level != "fail"
     if usable_key and reached:
         findings += check_endpoint(target, headers)
     findings += check_engine(target, headers, reached)
-    return [*findings, *check_pace(config, target), check_spending(config, target)]
+    return [*findings, *_reckoned(config, target)]
+
+
+def _reckoned(config: Config, target: Target) -> list[Finding]:
+    """Return what the file alone tells of the target's probes."""
+    return [*check_limits(config, target), *check_pace(config, target), check_spending(config, target)]
 
 
 def _file(config: Config) -> list[Finding]:
