@@ -2,6 +2,8 @@
 
 import pytest
 from hostile import HostileServer
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
@@ -10,6 +12,12 @@ from exporters.probe.scheduling.prober import Prober
 from exporters.probe.series.found import FoundCollector
 from inferwatch.config import parse_config
 
+
+def forbidden(*places: list[object]) -> list[dict[str, object]]:
+    return [{"type": "extra_forbidden", "loc": place, "msg": "Extra inputs are not permitted"} for place in places]
+
+
+NESTED = ["body", "stream_options", "include_usage"]
 SENT = ("model", "messages", "max_tokens", "temperature", "stream", "stream_options")
 KEY = ("chat", "short")
 
@@ -27,6 +35,20 @@ KEY = ("chat", "short")
         (422, {"detail": [{"loc": ["body", "stream_options"], "input": {"temperature": 0}}]}, "stream_options"),
         (422, {"detail": [{"loc": ["body", "messages"], "msg": "temperature"}]}, None),
         (422, {"detail": "stream_options not permitted"}, "stream_options"),
+        (422, {"object": "error", "message": {"detail": forbidden(NESTED)}, "param": None}, "stream_options"),
+        (422, {"error": {"message": {"detail": forbidden(NESTED)}, "param": None}}, "stream_options"),
+        (422, {"detail": forbidden(["body", "temperature"], ["body", "stream_options"])}, "stream_options"),
+        (422, {"detail": forbidden(["body", "max_tokens"], ["body", "temperature"])}, "temperature"),
+        (422, {"detail": forbidden(["body", "messages", 0, "temperature"])}, None),
+        (422, {"detail": forbidden(["stream_options"], ["body"], [])}, "stream_options"),
+        (422, {"detail": [{"loc": [7]}, {"loc": "temperature"}, {}, 7]}, None),
+        (400, {"error": {"param": "stream_options.include_usage", "message": "Unknown parameter"}}, "stream_options"),
+        (400, {"error": {"param": "stream_options[include_usage]"}}, "stream_options"),
+        (400, {"error": {"param": "", "message": "stream_options is not supported"}}, "stream_options"),
+        (400, {"error": {"param": "400", "message": "stream_options is not supported"}}, "stream_options"),
+        (400, {"error": {"param": "none", "message": "Unsupported value: 'temperature' must be 1"}}, "temperature"),
+        (400, {"error": {"param": "messages[0].content", "message": "temperature is fine"}}, None),
+        (400, {"error": {"param": "", "message": "max_tokens is gone: write max_completion_tokens"}}, "max_tokens"),
         (400, {"error": {"message": "got {temperature: 0, stream_options: {}}"}}, None),
         (400, {"error": {"message": "my_temperature is wrong"}}, None),
         (500, {"error": {"param": "temperature"}}, None),
@@ -36,6 +58,18 @@ KEY = ("chat", "short")
 )
 def test_what_is_refused(status: int, answer: object, parameter: str | None) -> None:
     assert refused_parameter(status, answer, SENT) == parameter
+
+
+words = st.sampled_from(["detail", "message", "error", "param", "loc", "body", "temperature", "stream_options", ""])
+wild = st.recursive(
+    words | st.none() | st.integers(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=4),
+)
+
+
+@given(answer=wild)
+def test_no_answer_is_too_odd(answer: object) -> None:
+    assert refused_parameter(400, answer, SENT) in (None, "temperature", "stream_options")
 
 
 def test_what_was_not_sent_is_not_refused() -> None:

@@ -22,7 +22,7 @@ def fitted(body: Mapping[str, object], refused: Collection[str]) -> dict[str, ob
 
 
 def refused_parameter(status: int, answer: object, sent: Collection[str]) -> str | None:
-    """Return the parameter of `sent` that an answer names as refused; None if it names none, or several.
+    """Return the parameter of `sent` that an answer names as refused, the first of several; None if it names none.
 
     Args:
         status: What the server answered.
@@ -33,25 +33,43 @@ def refused_parameter(status: int, answer: object, sent: Collection[str]) -> str
         return None
     error = answer.get("error", answer)
     error = error if isinstance(error, dict) else {"message": error}
-    candidates = [name for name in REPLACED if name in sent]
+    details = _details(answer, error)
+    sentence = " ".join(text for text in (error.get("message"), *details) if isinstance(text, str))
     # OpenAI names it; a list of `detail` names its place; others only write a sentence.
-    places = {error.get("param")} if isinstance(error.get("param"), str) else _places(answer.get("detail"))
-    named = [name for name in candidates if name in places]
-    if not places:
-        sentence = _sentence(error.get("message")) or _sentence(answer.get("detail"))
-        named = [name for name in candidates if re.search(rf"\b{name}\b", sentence)]
+    places = _named_by_param(error.get("param"), sent) or {place for detail in details for place in _places(detail)}
+    named = [name for name in REPLACED if name in sent and (name in places if places else _mentions(sentence, name))]
     # A limit that is too high is refused too; only a server that names the other parameter wants that one.
-    if named == ["max_tokens"] and REPLACED["max_tokens"] not in _sentence(error.get("message")):
-        return None
-    return named[0] if len(named) == 1 else None
+    if "max_tokens" in named and REPLACED["max_tokens"] not in sentence:
+        named.remove("max_tokens")
+    # A sentence with several may quote the whole request.
+    return named[0] if len(named) == 1 or (places and named) else None
 
 
-def _sentence(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def _named_by_param(param: object, sent: Collection[str]) -> set[str]:
+    """Return what `param` names of what was sent, of `stream_options.include_usage` the first part.
+
+    Gateways put "" there, or a status.
+    """
+    name = re.split(r"[.\[]", param)[0] if isinstance(param, str) else ""
+    return {name} if name in sent else set()
 
 
-def _places(detail: object) -> set[object]:
-    """Return the last part of each `loc` in FastAPI's list of what is wrong."""
+def _mentions(sentence: str, name: str) -> bool:
+    return re.search(rf"\b{name}\b", sentence) is not None
+
+
+def _details(answer: Mapping[str, object], error: Mapping[str, object]) -> list[object]:
+    """Return what FastAPI calls `detail`, wherever a server puts it: Mistral into its message."""
+    holders = (answer, answer.get("message"), error.get("message"))
+    return [holder["detail"] for holder in holders if isinstance(holder, dict) and "detail" in holder]
+
+
+def _places(detail: object) -> set[str]:
+    """Return the parameter that each `loc` of FastAPI's list of what is wrong leads to.
+
+    Below `body` that is the next part, whatever lies below it; elsewhere it is the last.
+    """
     listed = detail if isinstance(detail, list) else []
     places = [item.get("loc") for item in listed if isinstance(item, dict)]
-    return {place[-1] for place in places if isinstance(place, list) and place and isinstance(place[-1], str)}
+    found = [place[1:2] if place[0] == "body" else place[-1:] for place in places if isinstance(place, list) and place]
+    return {name for part in found for name in part if isinstance(name, str)}
