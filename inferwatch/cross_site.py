@@ -23,7 +23,7 @@ def refusal(headers: Mapping[str, str], *, on_loopback: bool) -> str | None:
     """
     site = headers.get("sec-fetch-site")
     if site is not None and site not in _OUR_OWN:
-        return "a page of another site asks for this, and it costs something; type the address or follow a link of this server"
+        return "a page of another site asks for what costs something; type the address, or follow a link of this server"
     host = headers.get("host")
     if on_loopback and host is not None and not _is_loopback(host):
         return "the request is for another host; a server that listens on loopback is asked as localhost or 127.0.0.1"

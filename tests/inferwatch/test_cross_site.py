@@ -6,7 +6,7 @@ from test_exposition import ask, serving
 from inferwatch.cross_site import refusal
 from inferwatch.exposition import Request, Response, Route
 
-OTHER_SITE = "a page of another site asks for this, and it costs something"
+OTHER_SITE = "a page of another site asks for what costs something"
 OTHER_HOST = "the request is for another host"
 
 
