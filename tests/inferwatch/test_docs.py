@@ -172,10 +172,17 @@ def test_documented_defaults_are_those_of_the_model(model):
                 assert given == default, key
 
 
-# docs/definitions.md
+# docs/definitions.md, docs/probe-exporter.md
 
 
 def test_every_outcome_and_phase_is_defined():
     text = (ROOT / "docs" / "definitions.md").read_text()
     assert all(f"`{outcome}`" in text for outcome in probe_metrics.OUTCOMES)
     assert all(f"`{phase}`" in text for phase in probe_metrics.PHASES)
+
+
+def test_every_outcome_has_advice_and_every_reason_is_explained():
+    text = (ROOT / "docs" / "probe-exporter.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(probe_metrics.OUTCOMES)
+    assert all(f"`{reason}`" in text for reason in probe_metrics.SKIP_REASONS)
+    assert all(f'llm_probe_paused{{reason="{reason}"}}' in text for reason in probe_metrics.PAUSE_REASONS)
