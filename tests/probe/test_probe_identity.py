@@ -77,6 +77,41 @@ def test_a_model_that_is_asked_for_no_more_is_shown_no_more() -> None:
     assert set(identities.all()) == {("chat", "new"), ("other", "old")}
 
 
+def test_a_probe_that_found_no_model_to_ask_for_says_nothing_of_who_answers() -> None:
+    identities = Identities()
+    identities.saw("chat", "m", "model-a", "fp")
+    identities.saw_version("chat", "0.11.0")
+    before = identities.all()
+    assert identities.saw("chat", "", None, None) == []
+    assert identities.all() == before
+
+
+def test_the_version_is_kept_when_the_server_is_asked_for_another_model() -> None:
+    identities = Identities()
+    identities.saw("chat", "old", "model-a", "fp")
+    identities.saw_version("chat", "0.11.0")
+    assert identities.saw("chat", "new", "model-b", None) == []
+    assert identities.all()["chat", "new"].names["server_version"] == "0.11.0"
+    assert identities.saw_version("chat", "0.11.0") == []
+    assert identities.saw_version("chat", "0.12.0") == ["server_version"]
+
+
+def test_a_failed_listing_does_not_wipe_who_answers(hostile: HostileServer) -> None:
+    hostile.models.clear()
+    prober = Prober()
+    url = hostile.url("good")
+    prober.apply(parse_config(f"targets: [{json.dumps({'name': 'chat', 'url': url})}]", "f", {}))
+    prober.run(("chat", "short"))
+    before = prober.identities.all()
+    assert list(before) == [("chat", "hostile-model")]
+    prober._models.forget(prober.plans()["chat", "short"].target)
+    hostile.models["good"] = []
+    prober.run(("chat", "short"))
+    series = prober.records()["chat", "short"].snapshot()[1]
+    hostile.models.clear()
+    assert (series.outcomes["not_found"], prober.identities.all()) == (1, before)
+
+
 @pytest.mark.parametrize(
     ("edited", "kept"),
     [({}, True), ({"interval": "7s"}, True), ({"url": "http://b/v1"}, False), ({"api": "openai-completions"}, False)],

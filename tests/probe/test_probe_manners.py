@@ -129,10 +129,18 @@ def test_retry_after_is_respected_up_to_an_hour_and_of_refusals_alone() -> None:
 def test_a_target_that_was_changed_or_deleted_is_not_held_against_another() -> None:
     held = Manners(Clock())
     held.ended(KEY, "rate_limited", 30.0)
-    held.forget_all_but({KEY, OTHER}, {KEY})
+    held.forget_all_but({OTHER}, {"chat"})
     assert held.paused("chat") == 30
-    held.forget_all_but({KEY}, {KEY})
+    held.forget_all_but({OTHER}, {"other"})
     assert held.paused("chat") == 0
+
+
+@given(st.lists(st.floats(0, 3600), min_size=1, max_size=6))
+def test_of_several_answers_the_one_that_asks_for_the_most_holds(asked: list[float]) -> None:
+    held = Manners(Clock())
+    for seconds in asked:
+        held.asked_for_patience("chat", "rate_limited", seconds)
+    assert held.paused("chat") == pytest.approx(max(asked))
 
 
 @pytest.mark.parametrize(

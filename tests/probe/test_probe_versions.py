@@ -96,6 +96,15 @@ def test_another_address_is_asked_at_once(server: Server) -> None:
         assert watched.refresh(1) == ["0.11.0", "0.12.0"]
 
 
+def test_another_api_at_the_same_address_is_asked_at_once(server: Server) -> None:
+    # What was known of it is forgotten when the API is another one.
+    server.pages["/version"] = {"version": "0.11.0"}
+    watched = Watched(config(f"{server.url}/v1", "engine: vllm"))
+    watched.refresh()
+    watched.config = config(f"{server.url}/v1", "engine: vllm", "api: openai-completions")
+    assert watched.refresh(1) == ["0.11.0", "0.11.0"]
+
+
 def test_before_a_first_success_nothing_is_asked(server: Server) -> None:
     watched = Watched(config(f"{server.url}/v1", "engine: vllm"))
     watched.succeeded = None

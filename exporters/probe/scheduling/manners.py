@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from exporters.probe.key import Key
@@ -47,12 +47,11 @@ class Manners:
         self._rows: dict[Key, _Row] = {}
         self._not_before: dict[str, float] = {}  # by target: when it may be asked again
 
-    def forget_all_but(self, keys: set[Key], fresh: set[Key]) -> None:
-        """Drop what is probed no more, and what measures something new."""
+    def forget_all_but(self, keys: Collection[Key], targets: Collection[str]) -> None:
+        """Drop the failures of all but these keys, and what all but these targets asked for."""
         with self._lock:
-            self._rows = {key: row for key, row in self._rows.items() if key in keys and key not in fresh}
-            lasting = {key[0] for key in keys - fresh}
-            self._not_before = {name: at for name, at in self._not_before.items() if name in lasting}
+            self._rows = {key: row for key, row in self._rows.items() if key in keys}
+            self._not_before = {name: at for name, at in self._not_before.items() if name in targets}
 
     def may_start(self, key: Key, interval: float) -> bool:
         """Say whether a probe may start that is due now and again after `interval` seconds; if so it is noted."""
@@ -76,11 +75,16 @@ class Manners:
         self.asked_for_patience(key[0], outcome, retry_after)
 
     def asked_for_patience(self, target: str, outcome: str, retry_after: float | None) -> None:
-        """Note what a target that refused a request asked for; the seconds of another outcome mean nothing."""
+        """Note what a target that refused a request asked for; the seconds of another outcome mean nothing.
+
+        Of two answers the one that asks for more holds: they may come of servers that count different limits.
+        """
         if retry_after is None or outcome not in _MAY_ASK:
             return
+        now = self._clock()
         with self._lock:
-            self._not_before[target] = self._clock() + min(retry_after, LONGEST_RETRY_AFTER_SECONDS)
+            asked = now + min(retry_after, LONGEST_RETRY_AFTER_SECONDS)
+            self._not_before[target] = max(asked, self._not_before.get(target, now))
 
     def slowed(self, key: Key, interval: float) -> tuple[int, float] | None:
         """Return how many probes failed in a row, and the seconds between two now; None at the full rate."""

@@ -1,6 +1,6 @@
 """What is probed: one plan for each target and scenario of the configuration in force."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from exporters.probe.key import Key
@@ -66,6 +66,19 @@ def plans_of(
             plans[plan.key] = plan
     _close_unused(before, plans)
     return plans, fresh
+
+
+def by_target(plans: Iterable[Plan]) -> dict[str, list[Plan]]:
+    """Return the plans by the name of their target."""
+    found: dict[str, list[Plan]] = {}
+    for plan in plans:
+        found.setdefault(plan.target.name, []).append(plan)
+    return found
+
+
+def is_at(target: Target, before: Target | None) -> bool:
+    """Say whether a target is the same server as before."""
+    return before is not None and (target.url, target.api) == (before.url, before.api)
 
 
 def _close_unused(before: Mapping[Key, Plan], plans: Mapping[Key, Plan]) -> None:

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from exporters.probe.asking.run import ProbeResult, run_probe, unasked
@@ -13,13 +13,13 @@ from exporters.probe.key import Key
 from exporters.probe.scheduling.history import History
 from exporters.probe.scheduling.late import Late
 from exporters.probe.scheduling.manners import Manners
-from exporters.probe.scheduling.plan import Plan, plans_of
+from exporters.probe.scheduling.plan import Plan, by_target, is_at, plans_of
 from exporters.probe.scheduling.refusals import Refusals
 from exporters.probe.scheduling.spending import Spending
 from exporters.probe.series.record import Record
 from exporters.probe.series.responses import Responses
+from exporters.probe.targets.first_models import FirstModels
 from exporters.probe.targets.identity import Identities
-from exporters.probe.targets.models import served_models
 from exporters.probe.targets.naps import Naps
 from exporters.probe.targets.time_left import time_left
 from inferwatch.config import Config, Scenario, Target
@@ -59,10 +59,10 @@ class Prober:
         self._lock = threading.Lock()
         self._plans: dict[Key, Plan] = {}
         self._plans_of: dict[str, list[Plan]] = {}  # the same by target
-        self._models: dict[tuple[str, str], str] = {}  # the first model listed, by target's name and URL
+        self._models = FirstModels()
         self._succeeded: dict[str, float] = {}  # when, in monotonic seconds, by target's name
         self._late = Late()
-        self._inflight = 0
+        self._inflight = self._on_request = 0
         self._stopping = False
 
     def apply(self, config: Config) -> set[Key]:
@@ -75,20 +75,20 @@ class Prober:
             before = {plan.target.name: plan.target for plan in self._plans.values()}
             plans, fresh = plans_of(config, self._plans, self.model_of)
             self._plans = plans
-            self._plans_of = _by_target(plans.values())
-            known = {(target.name, target.url) for target in config.targets if target.model is None}
-            self._models = {key: model for key, model in self._models.items() if key in known}
+            self._plans_of = by_target(plans.values())
             names = {target.name for target in config.targets}
             # What another server said of itself says nothing about this one.
-            same = {target.name for target in config.targets if _is_at(target, before.get(target.name))}
+            same = {target.name for target in config.targets if is_at(target, before.get(target.name))}
             self._succeeded = {name: at for name, at in self._succeeded.items() if name in same}
+            self._models.forget_all_but(config.targets)
+            # With the lock, so that a probe that ends now does not tell it to those who have just forgotten.
+            self.responses.apply(names)
+            self.refusals.apply(config.targets)
+            self.identities.forget_all_but(same)
+            self.manners.forget_all_but(set(plans) - fresh, same)
+            self.history.forget_all_but(set(plans) - fresh)
         self.spending.apply(config)
-        self.responses.apply(names)
-        self.refusals.apply(config.targets)
-        self.identities.forget_all_but(same)
-        self.manners.forget_all_but(set(plans), fresh)
         self.naps.forget_all_but(same & {target.name for target in config.targets if not target.wake})
-        self.history.forget_all_but(set(plans) - fresh)
         return fresh
 
     def plans(self) -> Mapping[Key, Plan]:
@@ -104,12 +104,16 @@ class Prober:
         return {key: plan.interval for key, plan in self._plans.items()}
 
     def inflight(self) -> int:
-        """Return how many probes run now."""
+        """Return how many probes of the schedule run now."""
         return self._inflight
+
+    def on_request(self) -> int:
+        """Return how many probes run now because somebody asked for them."""
+        return self._on_request
 
     def model_of(self, target: Target) -> str:
         """Return the model that is asked for, or "" while it is not known."""
-        return target.model or self._models.get((target.name, target.url), "")
+        return self._models.of(target)
 
     def succeeded_at(self, target: str) -> float | None:
         """Return when a scheduled probe of a target succeeded last, in monotonic seconds."""
@@ -149,6 +153,7 @@ class Prober:
             plan.record.skip("budget")
             return
         result: ProbeResult | None = None
+        again = False
         with self._lock:
             self._inflight += 1
         plan.record.start()
@@ -157,28 +162,53 @@ class Prober:
             if self._stopping and result.outcome != "success":
                 # It was interrupted by us; the counters end with the process.
                 return
-            self.manners.ended(key, result.outcome, result.retry_after_seconds)
-            _log(plan, result)
-            now = self._clock()
-            plan.record.end(result, target.slo, now)
-            self.history.add(key, result, now)
-            self.responses.count(target.name, result.status_code)
-            if result.outcome == "success":
-                self._succeeded[target.name] = time.monotonic()
-            seen = self.identities.saw(target.name, result.model_name, result.response_model, result.fingerprint)
-            for field in seen:
-                log.warning("target %s: its answers name another %s than before", target.name, field)
+            again = self._learn(plan, result)
         finally:
             self.spending.settle(booking, result)
             with self._lock:
                 self._inflight -= 1
-        if result.refused and self.refusals.add(target, result.model_name, result.refused):
-            log.warning("target %s refuses %s; its probes send it no more", target.name, result.refused)
-            # What was found out is used at once, by a probe that is counted as one of its own.
+        if again:
             self.run(key)
-        elif result.stale_connection:
-            # Else a server that is down would be found out an interval later than with a new connection.
-            self.run(key)
+
+    def _learn(self, plan: Plan, result: ProbeResult) -> bool:
+        """Take over what a probe found out; return whether the next one is due at once.
+
+        After a reload its record may be nobody's, and its server not the target's any more: then nothing of it may
+        show in what is in force.
+        """
+        now = self._clock()
+        with self._lock:
+            held = self._plans.get(plan.key)
+            in_force = held is not None and held.record is plan.record
+            if in_force:
+                _log(plan, result)
+            plan.record.end(result, plan.target.slo, now)
+            if held is None or not in_force:
+                self._note_patience(plan.target, result)
+                return False
+            self.manners.ended(plan.key, result.outcome, result.retry_after_seconds)
+            self.history.add(plan.key, result, now)
+            self.responses.count(plan.target.name, result.status_code)
+            changed = self.identities.saw(
+                plan.target.name, result.model_name, result.response_model, result.fingerprint
+            )
+            if result.outcome == "success":
+                self._succeeded[plan.target.name] = time.monotonic()
+            refuses = result.refused and self.refusals.add(held.target, result.model_name, result.refused)
+        for field in changed:
+            log.warning("target %s: its answers name another %s than before", plan.target.name, field)
+        if refuses:
+            log.warning("target %s refuses %s; its probes send it no more", plan.target.name, result.refused)
+        # What was found out is used at once, by a probe that is counted as one of its own; and a server that is down
+        # would be found out an interval later over a kept connection than over a new one.
+        return bool(refuses) or result.stale_connection
+
+    def _note_patience(self, target: Target, result: ProbeResult) -> bool:
+        """Note what a server asked for if a target is still there; return whether one is. The lock must be held."""
+        there = any(is_at(plan.target, target) for plan in self._plans_of.get(target.name, ()))
+        if there:
+            self.manners.asked_for_patience(target.name, result.outcome, result.retry_after_seconds)
+        return there
 
     def once(
         self, target: Target, name: str, scenario: Scenario, transcript: Transcript | None = None
@@ -206,16 +236,17 @@ class Prober:
             return f"the probe budget of {target.name} is spent for today (UTC)"
         result: ProbeResult | None = None
         with self._lock:
-            self._inflight += 1
+            self._on_request += 1
         try:
             result = self._probe(Plan(target, name, scenario, Record("")), transcript)
-            self.manners.asked_for_patience(target.name, result.outcome, result.retry_after_seconds)
-            self._count_tokens(result)
+            with self._lock:
+                if self._note_patience(target, result):
+                    self._count_tokens(result)
             return result
         finally:
             self.spending.settle(booking, result)
             with self._lock:
-                self._inflight -= 1
+                self._on_request -= 1
 
     def _count_tokens(self, result: ProbeResult) -> None:
         """Add the tokens to the target's series: to the scenario's, or to another's if it is not in the schedule."""
@@ -241,37 +272,19 @@ class Prober:
         refused = self.refusals.of(plan.target, model)
         result = run_probe(plan.target, plan.name, scenario, model, refused, transcript, plan.kept)
         if result.outcome == "not_found" and plan.target.model is None:
-            # The server may serve another model since; it is asked again before the next probe.
-            with self._lock:
-                self._models.pop((plan.target.name, plan.target.url), None)
+            self._models.forget(plan.target)
         return result
 
     def _model(self, plan: Plan, transcript: Transcript | None) -> str:
         """Return the model to ask for; what the server lists first, where the file names none. Raises ProbeError."""
         target = plan.target
-        model = self.model_of(target)
-        if not model:
-            model = served_models(target, plan.scenario.timeout or 60.0, transcript)[0]
-            with self._lock:
-                self._models[target.name, target.url] = model
+        model = self._models.find(target, plan.scenario.timeout or 60.0, transcript)
         # Every scenario of the target is told, so that their series have the same label from now on.
         for other in self._plans_of.get(target.name, ()):
             if other.target == target:
                 other.record.name_model(model)
         plan.record.name_model(model)
         return model
-
-
-def _by_target(plans: Iterable[Plan]) -> dict[str, list[Plan]]:
-    found: dict[str, list[Plan]] = {}
-    for plan in plans:
-        found.setdefault(plan.target.name, []).append(plan)
-    return found
-
-
-def _is_at(target: Target, before: Target | None) -> bool:
-    """Say whether a target is the same server as before."""
-    return before is not None and (target.url, target.api) == (before.url, before.api)
 
 
 def _log(plan: Plan, result: ProbeResult) -> None:

@@ -35,12 +35,19 @@ class Identities:
         self._identities: dict[tuple[str, str], Identity] = {}
 
     def saw(self, target: str, model_name: str, model: str | None, fingerprint: str | None) -> list[str]:
-        """Take over what an answer named, if anything; return the fields that changed."""
+        """Take over what an answer named, if anything; return the fields that changed.
+
+        Without a model nothing was asked, e.g. because the server did not list its models, and so nothing changed.
+        """
+        if not model_name:
+            return []
         with self._lock:
             before = [key for key in self._identities if key[0] == target and key[1] != model_name]
-            for key in before:
-                del self._identities[key]
+            # The server of another model is the same; it is asked for its version only now and then.
+            versions = [self._identities.pop(key).names["server_version"] for key in before]
             identity = self._identities.setdefault((target, model_name), Identity())
+            if versions:
+                identity.names["server_version"] = versions[-1]
             return identity.take({"model": model, "system_fingerprint": fingerprint})
 
     def saw_version(self, target: str, version: str) -> list[str]:
