@@ -9,6 +9,7 @@ from types import MappingProxyType
 from exporters.probe.protocols.base import CallPiece, Channel, Decoder, Question, StreamEvent, Usage, count, identifier
 from exporters.probe.protocols.calls import call_piece
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
+from inferwatch.config.ends import IN_OPENAI_WORDS
 
 # A signature_delta carries no token: it signs the thinking before it.
 _DELTAS: dict[object, tuple[str, Channel]] = {
@@ -21,14 +22,7 @@ _BLOCKS: dict[object, tuple[str, Channel]] = {
     "thinking": ("thinking", "reasoning"),
     "tool_use": ("name", "tool"),
 }
-# In OpenAI's words, so that `finish_reasons` means the same for every API.
-_FINISH_REASONS = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
-}
+_FINISH_REASONS = IN_OPENAI_WORDS["anthropic"]
 _PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 

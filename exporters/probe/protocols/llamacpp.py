@@ -6,8 +6,9 @@ https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
 from exporters.probe.protocols.base import NO_HEADERS, Channel, Decoder, Question, StreamEvent, Usage, count
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
 from exporters.probe.protocols.openai import timings
+from inferwatch.config.ends import IN_OPENAI_WORDS
 
-_STOP_TYPES = {"eos": "stop", "word": "stop", "limit": "length"}
+_STOP_TYPES = IN_OPENAI_WORDS["llamacpp"]
 # Before `stop_type`, which came at the end of 2024, each had a field of its own.
 _STOPPED = {"stopped_eos": "stop", "stopped_word": "stop", "stopped_limit": "length"}
 

@@ -19,6 +19,7 @@ from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
 from exporters.probe.protocols.openai import MODELS_PATH, STREAM_TYPES, Tokens, timings
 from exporters.probe.protocols.openai_usage import reasoning_tokens
 from exporters.probe.protocols.shapes import choice, named_schema
+from inferwatch.config.ends import IN_OPENAI_WORDS
 
 # Only deltas carry tokens: `response.created` and its like come at once, and each `.done` repeats what was streamed.
 _DELTAS: dict[str, Channel] = {
@@ -38,8 +39,7 @@ _PARTS: dict[str, tuple[str, Channel]] = {
     "summary_text": ("text", "reasoning"),
     "refusal": ("refusal", "refusal"),
 }
-# In chat completions' words, so that `finish_reasons` means the same for every API.
-_INCOMPLETE = {"max_output_tokens": "length"}
+_FINISH_REASONS = IN_OPENAI_WORDS["openai-responses"]
 
 
 class OpenAiResponses:
@@ -136,10 +136,10 @@ def _finish_reason(data: Json, items: list[Json]) -> str | None:
     if status == "incomplete":
         details = data.get("incomplete_details")
         reason = identifier(details.get("reason")) if isinstance(details, dict) else None
-        return _INCOMPLETE.get(reason, reason) if reason else "other"
+        return _FINISH_REASONS.get(reason, reason) if reason else "other"
     if status != "completed":
         return None
-    return "tool_calls" if any(item.get("type") == "function_call" for item in items) else "stop"
+    return "tool_calls" if any(item.get("type") == "function_call" for item in items) else _FINISH_REASONS["completed"]
 
 
 def _usage(usage: object) -> Usage | None:

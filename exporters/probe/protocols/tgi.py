@@ -5,9 +5,9 @@ https://huggingface.github.io/text-generation-inference/
 
 from exporters.probe.protocols.base import NO_HEADERS, Channel, Decoder, Question, StreamEvent, Usage, count, identifier
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
+from inferwatch.config.ends import IN_OPENAI_WORDS
 
-# In OpenAI's words, so that `finish_reasons` means the same for every API.
-_FINISH_REASONS = {"eos_token": "stop", "stop_sequence": "stop"}
+_FINISH_REASONS = IN_OPENAI_WORDS["tgi"]
 
 
 class Tgi:

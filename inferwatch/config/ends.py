@@ -1,0 +1,17 @@
+"""Why answers end, in the words of OpenAI's chat completions: so `finish_reasons` means the same for every API."""
+
+from collections.abc import Mapping
+
+# What an API says -> what it is told as, in probes and in the file; other words of an API stay as they are.
+IN_OPENAI_WORDS: Mapping[str, Mapping[str, str]] = {
+    "anthropic": {
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "max_tokens": "length",
+        "tool_use": "tool_calls",
+        "refusal": "content_filter",
+    },
+    "llamacpp": {"eos": "stop", "word": "stop", "limit": "length"},
+    "openai-responses": {"completed": "stop", "max_output_tokens": "length"},
+    "tgi": {"eos_token": "stop", "stop_sequence": "stop"},
+}
