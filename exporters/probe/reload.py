@@ -1,13 +1,12 @@
 """Keeps the last good configuration in force: reads the file when it changes, and a copy of it when it is broken."""
 
-import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from exporters.probe.state import replace_file
+from exporters.probe.last_good import FILE_NAME, Copy, LastGood
 from inferwatch import strict_yaml
 from inferwatch.config import Config, parse_config
 from inferwatch.config.files import Files, Signature, signature
@@ -15,11 +14,6 @@ from inferwatch.config.load import when_absent
 from inferwatch.errors import ConfigError
 
 log = logging.getLogger(__name__)
-
-COPY_NAME = "last-good-inferwatch.yml"
-# What the files held that the copy names: prompts and schemas.
-TEXTS_NAME = "last-good-files.json"
-
 
 _State = tuple[Signature, tuple[Signature, ...]]
 
@@ -52,7 +46,7 @@ class ConfigKeeper:
         self.loaded_at: float | None = None
         self.from_state = False
         self._file = file
-        self._copy = state_folder / COPY_NAME if state_folder is not None else None
+        self._last_good = LastGood(state_folder)
         self._apply = apply
         self._clock = clock
         self._lock = threading.Lock()
@@ -83,7 +77,7 @@ class ConfigKeeper:
             self._take(config, from_state=False)
             self.successful = True
             log.info("%s is in force; targets: %d", self._file, len(config.targets))
-            self._keep(text, self._files.texts)
+            self._last_good.keep(Copy(text, self._files.texts))
             return None
 
     def poll(self) -> None:
@@ -91,6 +85,8 @@ class ConfigKeeper:
 
         An editor that writes in place empties the file first, and an empty file is a valid configuration.
         """
+        with self._lock:
+            self._last_good.save()
         state = signature(self._file), self._files.as_now
         if state == self._read:
             self._changing = state
@@ -104,45 +100,23 @@ class ConfigKeeper:
         self._apply(config)
 
     def _fall_back(self) -> None:
-        if self._copy is None or not self._copy.exists():
+        copy = self._last_good.load()
+        if copy is None:
             log.error(
-                "nothing is in force: there is no copy of an earlier good one; %s is read when it changes", self._file
+                "nothing is in force: there is no usable copy of an earlier good one; %s is read when it changes",
+                self._file,
             )
             return
         try:
-            texts = _texts(self._copy.with_name(TEXTS_NAME))
-            config = parse_config(
-                strict_yaml.file_text(self._copy, "remove it"), self._copy.name, files=Files(kept=texts)
-            )
+            config = parse_config(copy.text, FILE_NAME, files=Files(kept=copy.texts))
         except ConfigError as error:
             log.error("the copy of the last good configuration cannot be used: %s", error.problems[0])
             return
         with self._lock:
             self._take(config, from_state=True)
-        log.warning("the copy of the last good configuration is in force: %s", self._copy)
-
-    def _keep(self, text: str, texts: Mapping[str, str]) -> None:
-        """Replace the copy as a whole, so that a crash or a full disk leaves the old one."""
-        if self._copy is None:
-            return
-        try:
-            kept = self._copy.with_name(TEXTS_NAME)
-            if texts or kept.exists():
-                replace_file(kept, json.dumps(texts))
-            replace_file(self._copy, text)
-        except OSError as error:
-            log.error("the copy of the configuration cannot be kept in %s: %s", self._copy.parent, error.strerror)
+        log.warning("the copy of the last good configuration is in force: %s", self._last_good.file)
 
     def _sentence(self, error: ConfigError) -> str:
         more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
         stays = "" if self.config is None else "; the last good configuration stays in force"
         return f"{error.problems[0]}{more}{stays}"
-
-
-def _texts(file: Path) -> dict[str, str]:
-    """Return what the files held that the copy names; nothing if that is not kept, which the copy's check then says."""
-    try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return {str(path): str(text) for path, text in kept.items()} if isinstance(kept, dict) else {}

@@ -1,12 +1,19 @@
 """The last good configuration stays in force, across broken edits, lost files and restarts."""
 
+import contextlib
+import errno
+import json
 import logging
 import os
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from exporters.probe.reload import COPY_NAME, ConfigKeeper
+from exporters.probe.last_good import FILE_NAME
+from exporters.probe.reload import ConfigKeeper
 from inferwatch.config import Config
 
 ONE = "targets: [{name: one, url: 'http://127.0.0.1:1/v1'}]\n"
@@ -44,8 +51,8 @@ def test_a_good_file_is_in_force_and_copied(kept: Kept, tmp_path: Path) -> None:
     kept.keeper.start()
     assert kept.applied == [["one"]]
     assert (kept.keeper.successful, kept.keeper.from_state, kept.keeper.loaded_at) == (True, False, 7.0)
-    assert (tmp_path / "state" / COPY_NAME).read_text() == ONE
-    assert [path.name for path in (tmp_path / "state").iterdir()] == [COPY_NAME]
+    assert json.loads((tmp_path / "state" / FILE_NAME).read_text()) == {"configuration": ONE, "files": {}}
+    assert [path.name for path in (tmp_path / "state").iterdir()] == [FILE_NAME]
 
 
 def test_an_edit_is_seen_by_polling(kept: Kept) -> None:
@@ -147,7 +154,7 @@ def test_without_any_configuration_nothing_is_applied_until_the_file_appears(
 
 def test_a_broken_copy_is_said_and_not_used(kept: Kept, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "state").mkdir()
-    (tmp_path / "state" / COPY_NAME).write_text(BROKEN)
+    (tmp_path / "state" / FILE_NAME).write_text(json.dumps({"configuration": BROKEN, "files": {}}))
     kept.write(BROKEN)
     kept.keeper.start()
     assert kept.keeper.config is None
@@ -208,3 +215,113 @@ def test_a_prompt_that_is_gone_leaves_the_last_one_in_force(kept: Kept, tmp_path
     (tmp_path / "prompt.txt").write_text("back")
     again.polled()
     assert (again.keeper.successful, again.keeper.from_state, prompt_in_force(again)) == (True, False, "back")
+
+
+# What may happen while the copy is written
+
+NAMED = ONE + "scenarios: {mine: {prompt_file: FILE, max_tokens: 9}}\n"
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nothing catches it."""
+
+
+class Failing:
+    """Lets so many steps of writing and removing files succeed, and none after them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, steps: int, error: BaseException) -> None:
+        self.failed = False
+        self._left = steps
+        self._error = error
+        for owner, name in ((tempfile, "NamedTemporaryFile"), (os, "fsync"), (Path, "replace"), (Path, "unlink")):
+            monkeypatch.setattr(owner, name, self._counting(getattr(owner, name)))
+
+    def _counting(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **more: Any) -> Any:
+            if self._left == 0:
+                self.failed = True
+                raise self._error
+            self._left -= 1
+            return work(*args, **more)
+
+        return counted
+
+
+def restarted_after(folder: Path, steps: int, error: BaseException, *, earlier: bool) -> tuple[str, bool]:
+    """Return the prompt that a new process has in force if an edit was cut off, and whether it was."""
+    kept = Kept(folder)
+    for name in ("first", "second"):
+        (folder / f"{name}.txt").write_text(name)
+    kept.write(NAMED.replace("FILE", "first.txt"))
+    kept.keeper.start()
+    if earlier:
+        in_two_files(folder / "state", kept.file.read_text(), {"first.txt": "first"})
+    kept.write(NAMED.replace("FILE", "second.txt"))
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Killed):
+        failing = Failing(patch, steps, error)
+        kept.keeper.reload()
+    kept.write(BROKEN)
+    again = Kept(folder)
+    again.keeper.start()
+    assert again.keeper.from_state
+    return prompt_in_force(again), failing.failed
+
+
+def in_two_files(state: Path, text: str, texts: dict[str, str]) -> None:
+    """Leave the state folder as earlier versions did."""
+    for file in state.iterdir():
+        file.unlink()
+    (state / "last-good-inferwatch.yml").write_text(text)
+    (state / "last-good-files.json").write_text(json.dumps(texts))
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), Killed()], ids=["full", "killed"])
+def test_a_copy_that_was_cut_off_anywhere_can_be_used(tmp_path: Path, error: BaseException, earlier: bool) -> None:
+    found: list[str] = []
+    cut_off = True
+    while cut_off:
+        folder = tmp_path / str(len(found))
+        folder.mkdir()
+        prompt, cut_off = restarted_after(folder, len(found), error, earlier=earlier)
+        found.append(prompt)
+    assert set(found) == {"first", "second"} and found == sorted(found)
+
+
+def test_the_copy_of_an_earlier_version_is_read_and_replaced(kept: Kept, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    in_two_files(tmp_path / "state", PROMPT, {"prompt.txt": "kept"})
+    kept.write(BROKEN)
+    kept.keeper.start()
+    assert (kept.keeper.from_state, prompt_in_force(kept)) == (True, "kept")
+    kept.write(ONE)
+    kept.polled()
+    assert [path.name for path in (tmp_path / "state").iterdir()] == [FILE_NAME]
+
+
+def test_a_copy_that_could_not_be_written_is_tried_again(kept: Kept, tmp_path: Path) -> None:
+    kept.write(ONE)
+    with pytest.MonkeyPatch.context() as patch:
+        Failing(patch, 0, OSError(errno.ENOSPC, "No space left on device"))
+        kept.keeper.start()
+    assert not (tmp_path / "state" / FILE_NAME).exists()
+    kept.keeper.poll()
+    kept.write(BROKEN)
+    again = Kept(tmp_path)
+    again.keeper.start()
+    assert again.applied == [["one"]]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "\0", '{"configuration": 7, "files": {}}', '{"configuration": "", "files": 7}', "[" * 9999]
+)
+def test_a_copy_that_is_none_is_said_and_not_used(
+    kept: Kept, tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / FILE_NAME).write_text(text)
+    kept.write(BROKEN)
+    kept.keeper.start()
+    assert kept.keeper.config is None
+    assert "the copy of the last good configuration cannot be used" in caplog.text
+    assert "nothing is in force" in caplog.text
