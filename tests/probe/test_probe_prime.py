@@ -1,11 +1,15 @@
 """Warm probes: the request before them that fills the prefix cache, what it costs, and what happens when it fails."""
 
+import json
+
 import pytest
 from hostile import HostileServer
 from hostile_peer import BEHAVIOURS, END, FINISH, Peer, chunk, data, usage_chunk
 from probe_helpers import scenario, target
 
+from exporters.probe.asking.parameters import PRIMER_LIMIT
 from exporters.probe.asking.run import ProbeResult, run_probe
+from exporters.probe.scheduling.prober import Prober
 from exporters.probe.scheduling.spending import Spending, per_day
 from exporters.probe.series.measured import MeasuredCollector
 from exporters.probe.series.record import Record
@@ -84,6 +88,67 @@ def test_a_server_that_asks_for_patience_is_not_asked_again(
     result = probe(hostile, monkeypatch, server)
     assert (result.outcome, result.retry_after_seconds) == ("rate_limited", 30.0)
     assert len(hostile.requests) == before + 1
+
+
+class ReasoningModel:
+    """Takes no limit below `least`, and none by the name that older models know."""
+
+    def __init__(self, least: int) -> None:
+        self.limits: list[int] = []
+        self._least = least
+
+    def __call__(self, peer: Peer) -> None:
+        if "max_tokens" in peer.body:
+            error = {"param": "max_tokens", "message": "use 'max_completion_tokens' instead of 'max_tokens'"}
+            peer.plain("400 Bad Request", "application/json", json.dumps({"error": error}))
+            return
+        limit = int(str(peer.body["max_completion_tokens"]))
+        self.limits.append(limit)
+        if limit < self._least:
+            error = {"param": None, "message": "max_tokens or model output limit was reached; try again with more"}
+            peer.plain("400 Bad Request", "application/json", json.dumps({"error": error}))
+            return
+        peer.head()
+        usage = usage_chunk({"prompt_tokens": 100, "completion_tokens": 8})
+        peer.send(b"".join([data(chunk({"content": "warm"})), FINISH, data(usage), END]))
+        peer.end()
+
+
+@pytest.mark.parametrize(
+    ("least", "limits", "tainted"),
+    [
+        pytest.param(16, [16, 64, 16, 64], 0, id="takes 16"),
+        # The first probe finds it out and is tainted; what it found out is used at once.
+        pytest.param(40, [16, 64, 64, 64, 64, 64], 1, id="takes only as many as the probe asks for"),
+    ],
+)
+def test_models_that_take_no_short_limit_are_primed(
+    hostile: HostileServer, monkeypatch: pytest.MonkeyPatch, least: int, limits: list[int], tainted: int
+) -> None:
+    model = ReasoningModel(least)
+    monkeypatch.setitem(BEHAVIOURS, "caching", model)
+    text = f"targets: [{{name: chat, url: '{hostile.url('caching')}', model: m, scenarios: [warm]}}]\n"
+    text += "scenarios: {warm: {prompt: x, max_tokens: 64, primed: true, interval: 1h}}\n"
+    prober = Prober()
+    prober.apply(parse_config(text, "f.yml", {}))
+    prober.run(("chat", "warm"))
+    prober.run(("chat", "warm"))
+    series = prober.records()["chat", "warm"].snapshot()[1]
+    assert model.limits == limits
+    # The probe that found out the name of the limit failed.
+    assert (series.outcomes["http_4xx"], series.outcomes["tainted"], series.outcomes["success"]) == (1, tainted, 2)
+    known = {"max_tokens"} | ({PRIMER_LIMIT} if tainted else set())
+    assert prober.refusals.by_target() == {"chat": known}
+
+
+def test_a_primer_that_fails_otherwise_is_no_matter_of_its_limit(
+    hostile: HostileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert probe(hostile, monkeypatch, CachingServer(failures=1), checks=None).refused is None
+    refused = CachingServer(1, "400 Bad Request")
+    assert probe(hostile, monkeypatch, refused, checks=None).refused == PRIMER_LIMIT
+    # Where the probe is refused as well, it was not the limit.
+    assert probe(hostile, monkeypatch, CachingServer(2, "400 Bad Request"), checks=None).refused is None
 
 
 def test_priming_is_counted_and_is_no_probe(hostile: HostileServer, monkeypatch: pytest.MonkeyPatch) -> None:

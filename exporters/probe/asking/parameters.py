@@ -7,9 +7,17 @@ import re
 from collections.abc import Collection, Mapping
 from http import HTTPStatus
 
+# The short limit of the request that primes a warm probe; models that reason first may refuse it for the probe's own.
+PRIMER_LIMIT = "primer_max_tokens"
 # What a probe asks for and can do without; newer models of OpenAI want the limit under another name.
-REPLACED = {"stream_options": "", "max_tokens": "max_completion_tokens", "temperature": "", "store": ""}
-_REFUSING = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+REPLACED = {
+    "stream_options": "",
+    "max_tokens": "max_completion_tokens",
+    "temperature": "",
+    "store": "",
+    PRIMER_LIMIT: "max_tokens",
+}
+REFUSING = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 def fitted(body: Mapping[str, object], refused: Collection[str]) -> dict[str, object]:
@@ -29,7 +37,7 @@ def refused_parameter(status: int, answer: object, sent: Collection[str]) -> str
         answer: Its JSON.
         sent: The names in the request.
     """
-    if status not in _REFUSING or not isinstance(answer, dict):
+    if status not in REFUSING or not isinstance(answer, dict):
         return None
     error = answer.get("error", answer)
     error = error if isinstance(error, dict) else {"message": error}

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from exporters.probe.asking.ask import ask
 from exporters.probe.asking.lag import MONITOR, tainted
+from exporters.probe.asking.parameters import PRIMER_LIMIT
 from exporters.probe.asking.prime import Primed, prime
 from exporters.probe.asking.prompts import case_of
 from exporters.probe.asking.timeline import Answer, Figures, TokenSource, calls_in, figures, stamps_taken_late, text_of
@@ -43,7 +44,7 @@ class ProbeResult:
         buffered: Whether the stream arrived all at once, so that it has no TPOT.
         phases: Seconds by metrics.PHASES, only of phases that were reached.
         server_seconds: Seconds by metrics.SERVER_PHASES, as the server measured them itself.
-        refused: The parameter that the server refused, which the next probe is to leave out.
+        refused: The parameter that the server refused, which the next probe is to leave out or replace.
         response_model: What the answer called the model.
         fingerprint: The answer's system_fingerprint.
         checks_passed: Whether the answer passed the scenario's checks; None if it has none, or failed before them.
@@ -159,6 +160,7 @@ def _run(
             judged = found.outcome == "success" and case.checks is not None
             found = _checked(found, answer, scenario, case)
             passed = found.outcome == "success" if judged else None
+            refuses = PRIMER_LIMIT if found.outcome == "success" and primed and primed.limit_refused else None
             found = _tainted(found, answer, primed)
         except ProbeError as error:
             return failed(error, recorder.phases)
@@ -183,6 +185,7 @@ def _run(
         phases=_phases(recorder, found),
         server_seconds=found.server_seconds,
         response_model=found.response_model,
+        refused=refuses,
         fingerprint=found.fingerprint,
         checks_passed=passed,
         ttfo_seconds=found.ttfo_seconds,

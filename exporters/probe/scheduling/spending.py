@@ -10,8 +10,9 @@ from pathlib import Path
 from exporters.probe.asking.run import ProbeResult
 from exporters.probe.key import Key
 from exporters.probe.scheduling.budget import FILE_NAME, Amount, Budgets, Reservation
+from exporters.probe.scheduling.unaffordable import unaffordable
 from inferwatch.config import Config, Scenario, Target
-from inferwatch.config.reckoning import most_tokens, primer_tokens, prompt_tokens
+from inferwatch.config.reckoning import most_tokens, prompt_tokens
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Spending:
             due: Whether the schedule wants it, so that a refusal pauses the target.
         """
         key = (target.name, name)
-        prompt = max(prompt_tokens(scenario), self._count_of(target, name, scenario))
+        prompt = self._prompt(target, name, scenario)
         amount = _amount(target, *most_tokens(target, scenario, prompt))
         reserved = self.budgets.reserve(target.name, amount, target.probe_budget)
         with self._lock:
@@ -109,6 +110,13 @@ class Spending:
             if cost is not None and (key := (booking.target.name, cost.currency)) in self._money:
                 self._money[key] += amount.money
 
+    def why_not(self, target: Target, name: str, scenario: Scenario, whose: str) -> str:
+        """Return the sentence that says why `book` refused; `whose` is what the user calls the budget."""
+        most = _amount(target, *most_tokens(target, scenario, self._prompt(target, name, scenario)))
+        if target.probe_budget is None:
+            raise ValueError("a target without a budget is never refused")
+        return unaffordable(name, most, self.taken(target), target.probe_budget, whose)
+
     def taken(self, target: Target) -> Amount:
         """Return what probes of a target have taken of its budget today, in its currency."""
         return self.budgets.taken(target.name, target.cost.currency if target.cost else "")
@@ -123,6 +131,10 @@ class Spending:
         """Return what probes have cost since the start, by target and currency, where tokens have a price."""
         with self._lock:
             return dict(self._money)
+
+    def _prompt(self, target: Target, name: str, scenario: Scenario) -> int:
+        """Return the most tokens that the prompt may have, as reckoned or as a server has counted it."""
+        return max(prompt_tokens(scenario), self._count_of(target, name, scenario))
 
     def _count_of(self, target: Target, name: str, scenario: Scenario) -> int:
         """Return the most that this server has counted for this question; 0 if it has counted another, or none."""
@@ -159,7 +171,7 @@ def used_to_prime(result: ProbeResult, booking: Booking) -> tuple[int, int]:
     primed = result.primed
     if primed is None or not primed.sent or _is_refusal(primed.status_code):
         return 0, 0
-    output = primed.output_tokens or (0 if primed.token_source else primer_tokens(booking.target))
+    output = primed.output_tokens or (0 if primed.token_source else primed.limit)
     return primed.prompt_tokens or booking.prompt_tokens, output
 
 
