@@ -72,7 +72,9 @@ class LastGood:
             return None
 
     def _remove_earlier(self) -> None:
-        for name in (_EARLIER_CONFIGURATION, _EARLIER_TEXTS) if self._folder is not None else ():
+        if self._folder is None:
+            return
+        for name in (_EARLIER_CONFIGURATION, _EARLIER_TEXTS):
             # One that stays is not read any more.
             with contextlib.suppress(OSError):
                 (self._folder / name).unlink(missing_ok=True)

@@ -108,7 +108,7 @@ class ConfigKeeper:
             )
             return
         try:
-            config = parse_config(copy.text, FILE_NAME, files=Files(kept=copy.texts))
+            config = parse_config(copy.text, f"configuration in {FILE_NAME}", files=Files(kept=copy.texts))
         except ConfigError as error:
             log.error("the copy of the last good configuration cannot be used: %s", error.problems[0])
             return
