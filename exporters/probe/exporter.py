@@ -3,7 +3,7 @@
 import logging
 import platform
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from pathlib import Path
 
@@ -92,7 +92,7 @@ class ProbeExporter:
         )
         registry.register(PausedCollector(self._config, prober.spending, prober.manners, prober.naps))
         registry.register(ConfiguredCollector(self._config, self._kinds, self._meter))
-        registry.register(_HealthCollector(self.keeper))
+        registry.register(_HealthCollector(self.keeper, prober.on_request))
         if web is not None:
             registry.register(WebConfigHealth(web, metrics.WEB_CONFIG_RELOAD_SUCCESSFUL))
         self._server = ExpositionServer("probe-exporter", listen, self._rendered, self._routes(), self._health, web)
@@ -124,7 +124,7 @@ class ProbeExporter:
             self._schedule.stop()
         give_up = time.monotonic() + STOP_WITHIN_SECONDS
         expire_all()
-        while self._prober.inflight() and time.monotonic() < give_up:
+        while self._prober.inflight() + self._prober.on_request() and time.monotonic() < give_up:
             time.sleep(0.02)
             expire_all()
         self._save()
@@ -194,10 +194,11 @@ class ProbeExporter:
 
 
 class _HealthCollector(Collector):
-    """Yields `llm_probe_exporter_*` about the process and its configuration."""
+    """Yields `llm_probe_exporter_*` about the process and its configuration, and how many probes run on request."""
 
-    def __init__(self, keeper: ConfigKeeper) -> None:
+    def __init__(self, keeper: ConfigKeeper, on_request: Callable[[], int]) -> None:
         self._keeper = keeper
+        self._on_request = on_request
 
     def collect(self) -> Iterable[Family]:
         """Return one family per metric."""
@@ -206,6 +207,7 @@ class _HealthCollector(Collector):
         families.add(metrics.BUILD_INFO, versions, 1)
         families.add(metrics.CONFIG_RELOAD_SUCCESSFUL, {}, self._keeper.successful)
         families.add(metrics.CONFIG_FROM_STATE, {}, self._keeper.from_state)
+        families.add(metrics.INFLIGHT_ON_REQUEST, {}, self._on_request())
         if self._keeper.loaded_at is not None:
             families.add(metrics.CONFIG_RELOAD_TIMESTAMP, {}, self._keeper.loaded_at)
         return families.all()

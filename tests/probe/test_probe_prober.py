@@ -138,6 +138,21 @@ def test_a_probe_that_ends_after_its_target_was_deleted_is_nobody_s(hostile: Hos
     assert prober.inflight() == 0
 
 
+def test_a_probe_on_request_is_counted_apart_from_those_of_the_schedule(hostile: HostileServer) -> None:
+    """Else what was started would never equal what ended and what runs."""
+    prober, in_force = Prober(), config(hostile.url("silent"), "model: m")
+    prober.apply(in_force)
+    target = in_force.targets[0]
+    scenario = in_force.scenarios_of(target)["short"]
+    thread = threading.Thread(target=prober.once, args=[target, "short", scenario])
+    thread.start()
+    until(lambda: prober.on_request() == 1, "the probe runs")
+    series = state(prober)[1]
+    assert (prober.inflight(), series.started, sum(series.outcomes.values())) == (0, 0, 0)
+    until(lambda: (expire_all(), not thread.is_alive())[1], "it ends")
+    assert (prober.inflight(), prober.on_request()) == (0, 0)
+
+
 def test_a_line_is_logged_when_the_outcome_changes_and_holds_no_answer(
     hostile: HostileServer, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,9 +1,12 @@
 """What is counted, what is shown on /metrics, and how many series that is."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
@@ -209,6 +212,34 @@ def test_another_ladder_begins_its_histograms_anew_and_nothing_else() -> None:
     # Of another model's series too.
     record.name_model("n")
     assert len(samples(record)["llm_probe_ttft_seconds_bucket"]) == len(COARSE.ttft) + 1
+
+
+NOTHING = replace(GOOD, output_tokens=None, prompt_tokens=None)
+CHANGES: dict[str, Callable[[Record], None]] = {
+    "start": Record.start,
+    "skip": lambda record: record.skip("budget"),
+    "success": lambda record: record.end(GOOD, SLO, 1.0),
+    "another time": lambda record: record.end(GOOD, SLO, 2.0),
+    "failure": lambda record: record.end(FAILED, SLO, 1.0),
+    "tokens": lambda record: record.spend(GOOD),
+    "primed without tokens": lambda record: record.spend(replace(NOTHING, primed=Primed())),
+    "primed in vain": lambda record: record.spend(replace(NOTHING, primed=Primed(problem="it failed"))),
+    "this name": lambda record: record.name_model("m"),
+    "another name": lambda record: record.name_model("n"),
+    "fine": lambda record: record.use(FINE),
+    "coarse": lambda record: record.use(COARSE),
+}
+
+
+@given(st.lists(st.sampled_from(sorted(CHANGES)), max_size=12))
+@example(["success", "coarse", "fine"])
+@example(["primed without tokens"])
+def test_no_change_of_the_series_leaves_the_version_as_it_was(names: list[str]) -> None:
+    record = Record("m")
+    shown = {record.version: record.snapshot()}
+    for name in names:
+        CHANGES[name](record)
+        assert shown.setdefault(record.version, record.snapshot()) == record.snapshot()
 
 
 def test_both_text_formats_can_be_rendered() -> None:

@@ -35,4 +35,13 @@ LAG = Metric(
     "How much too long a sleep of 5 ms took in this process, which is how late its probes may stamp what comes.",
     buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5),
 )
-INFLIGHT = Metric("llm_probe_exporter_inflight", "gauge", "Probes that run now.")
+INFLIGHT = Metric(
+    "llm_probe_exporter_inflight",
+    "gauge",
+    "Probes of the schedule that run now: those that llm_probe_started_total counts and no outcome yet.",
+)
+INFLIGHT_ON_REQUEST = Metric(
+    "llm_probe_exporter_inflight_on_request",
+    "gauge",
+    "Probes of configured targets that run now because somebody asked /probe; llm_probe_started_total counts none of them.",
+)

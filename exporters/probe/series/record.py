@@ -48,6 +48,7 @@ class Record:
         self._ladders = ladders
         self._series = Series.empty(ladders)
         self._model_name = model_name
+        self._version = 0
 
     @property
     def model_name(self) -> str:
@@ -55,13 +56,9 @@ class Record:
         return self._model_name
 
     @property
-    def version(self) -> tuple[object, ...]:
-        """Changes with every change of the series: each is a start, an end, a skip, tokens, a name or ladders."""
-        with self._lock:
-            series = self._series
-            tokens = series.output_tokens + series.prompt_tokens
-            ended, skipped = sum(series.outcomes.values()), sum(series.skipped.values())
-            return self._model_name, self._ladders, series.started, ended, skipped, tokens
+    def version(self) -> int:
+        """Another number after every change of the series."""
+        return self._version
 
     @property
     def last(self) -> ProbeResult | None:
@@ -75,11 +72,14 @@ class Record:
         The first name is given to what was counted without one; another name is another thing, counted from 0.
         """
         with self._lock:
+            if self._model_name == model_name:
+                return
             if self._model_name not in ("", model_name):
                 started = Series.empty(self._ladders)
                 started.started = self._series.started - sum(self._series.outcomes.values())
                 self._series = started
             self._model_name = model_name
+            self._version += 1
 
     def use(self, ladders: Ladders) -> None:
         """Observe in these buckets from now on; histograms with other bounds start at 0, the rest goes on."""
@@ -87,16 +87,19 @@ class Record:
             if ladders != self._ladders:
                 self._ladders = ladders
                 self._series.ttft, self._series.tpot, self._series.e2e = _histograms(ladders)
+                self._version += 1
 
     def start(self) -> None:
         """Count a probe that starts."""
         with self._lock:
             self._series.started += 1
+            self._version += 1
 
     def skip(self, reason: str) -> None:
         """Count a probe that was due and is not started; `reason` is one of metrics.SKIP_REASONS."""
         with self._lock:
             self._series.skipped[reason] += 1
+            self._version += 1
 
     def end(self, result: ProbeResult, slo: Slo, now: float) -> None:
         """Count a probe that ended, `now` in Unix time."""
@@ -116,11 +119,13 @@ class Record:
                 _observe(series, result)
                 series.slo_good += meets(slo, result)
                 series.buffered = result.buffered
+            self._version += 1
 
     def spend(self, result: ProbeResult) -> None:
         """Count only the tokens of a probe outside the schedule, so that they are not taken for users' traffic."""
         with self._lock:
             _add_tokens(self._series, result)
+            self._version += 1
 
     def snapshot(self) -> tuple[str, Series]:
         """Return the model's name and a copy of the series."""
