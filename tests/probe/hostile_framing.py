@@ -52,6 +52,37 @@ def named_message(say: Dialect) -> Steps:
     return each(whole(say), lambda piece: piece if piece.startswith(b"event") else b"event: message\n" + piece)
 
 
+ASIDES = (
+    b"event: ping\ndata: 1700000000\n\n",
+    b"event: heartbeat\ndata: null\n\n",
+    b'event: ping\ndata: "pong"\n\n',
+    b"event: keep-alive\ndata: []\n\n",
+)
+
+
+@stream(SSE, Facts(ttfr=0.05, ttfr_bare=0.05))
+def asides_that_are_no_object(say: Dialect) -> Steps:
+    """Named events beside the answer hold what they like: a time, nothing, a word, a list."""
+    yield 0.05, b"".join(ASIDES)
+    for number, (at, piece) in enumerate(whole(say)):
+        yield at, ASIDES[number % len(ASIDES)] + piece
+
+
+def _error_of_another_kind(name: str, junk: bytes) -> None:
+    def script(say: Dialect) -> Steps:
+        yield 0.1, say.start()
+        yield from tokens(say, WORDS[:3])
+        yield 0.36, b"event: error\ndata: " + junk + b"\n\n"
+
+    script.__name__ = f"error_event_of_{name}"
+    stream(SSE, UNREADABLE, COUNTED)(script)
+
+
+_error_of_another_kind("a_word", b'"secret prompt"')
+_error_of_another_kind("a_number", b"500")
+_error_of_another_kind("nothing", b"null")
+
+
 @stream(SSE, Facts())
 def unknown_fields(say: Dialect) -> Steps:
     return each(whole(say), lambda piece: b"generator: 7\nnonsense\n" + piece)

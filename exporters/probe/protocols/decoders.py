@@ -15,6 +15,8 @@ from exporters.probe.protocols.sse import ServerSentEvent, SseSplitter
 Json = dict[str, object]
 Read = Callable[[Json], StreamEvent]
 Piece = TypeVar("Piece")
+# Types of events that hold the answer itself where a protocol names none.
+_OF_THE_ANSWER = ("", "message")
 
 
 class SseDecoder:
@@ -39,15 +41,19 @@ class SseDecoder:
             # `json` would look for UTF-16 first, which an event stream never is.
             value = json.loads(event.data.decode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError):
-            if event.type == "error":
-                return StreamEvent(error="")
-            # Named events beside the answer, such as `event: ping`, need hold no JSON.
-            if event.type not in ("", "message"):
-                return StreamEvent()
+            if event.type not in _OF_THE_ANSWER:
+                return _beside(event.type)
             raise StreamFormatError("an event is not JSON") from None
-        if event.type == "error" and isinstance(value, dict) and not _is_error(value):
+        if not isinstance(value, dict) and event.type not in _OF_THE_ANSWER:
+            return _beside(event.type)
+        if event.type == "error" and not _is_error(value):
             return StreamEvent(error=error_identifier(value))
         return self._reader.event(value, "an event")
+
+
+def _beside(kind: str) -> StreamEvent:
+    """Return what a named event says that holds no object, as `event: ping` need not."""
+    return StreamEvent(error="") if kind == "error" else StreamEvent()
 
 
 class LinesDecoder:
