@@ -43,5 +43,6 @@ INFLIGHT = Metric(
 INFLIGHT_ON_REQUEST = Metric(
     "llm_probe_exporter_inflight_on_request",
     "gauge",
-    "Probes of configured targets that run now because somebody asked /probe; llm_probe_started_total counts none of them.",
+    "Probes of configured targets that run now because somebody asked /probe; "
+    "llm_probe_started_total counts none of them.",
 )
