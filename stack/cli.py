@@ -149,9 +149,9 @@ def _ports(defaults: dict[str, int], given: list[str] | None, free: bool) -> dic
 
 def main() -> None:
     """Run the command; an error of ours is printed as its sentences, without a traceback."""
-    # A log file or `tee` must show progress as it happens, as a terminal does.
+    # A log file or `tee` must show progress as it happens, as a terminal does; one of ASCII must not end a command.
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)
+        sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
     try:
         app()
     except ConfigError as error:

@@ -1,9 +1,11 @@
 """`inferwatch probe` against a real streaming server: what a person reads, what a script reads, exit codes."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -28,6 +30,7 @@ class Chat(BaseHTTPRequestHandler):
     status = 200
     usage = True
     version = ""
+    words = WORDS
 
     def do_GET(self) -> None:
         if self.path == "/version" and self.version:
@@ -43,7 +46,7 @@ class Chat(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        for word in WORDS:
+        for word in self.words:
             self._event({"choices": [{"index": 0, "delta": {"content": word}}]})
             # Without a pause the stream would arrive all at once and have no TPOT; its length does not matter.
             threading.Event().wait(0.02)
@@ -315,3 +318,13 @@ def test_the_documented_gate_passes_only_what_was_measured_and_good(
     script = f"set -o pipefail\nprobe() {{ cat printed; return {code}; }}\nprobe | {jq}\n"
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == passes, done.stderr
+
+
+def test_a_terminal_that_lacks_a_character_gets_its_escape(config: Path) -> None:
+    with chatting(words=("\N{SNOWMAN}", "\N{GREEK SMALL LETTER ALPHA}")) as url:
+        write(config, f"targets: [{{name: chat, url: '{url}', model: 'caf\N{LATIN SMALL LETTER E WITH ACUTE}'}}]")
+        command = [sys.executable, "-m", "stack.cli", "probe", "--debug", "-c", str(config), "chat"]
+        environ = os.environ | {"PYTHONIOENCODING": "ascii"}
+        done = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "model     caf\\xe9\n" in done.stdout and r"content (1 characters): '\u2603'" in done.stdout
