@@ -103,7 +103,10 @@ def test_one_allowance_for_all_urls_across_a_restart(tmp_path: Path, hostile: Ho
     assert shown(asked(hostile.url("good"), model="a"))["probe_success"] == 1
     assert shown(asked(hostile.url("good"), model="b"))["probe_success"] == 1
     refused = asked(hostile.url("good"), model="c")
-    assert refused.status == 503 and "the 100 tokens of --probe.allow-any-target are spent for today" in refused.body
+    sentence = (
+        "of the 100 tokens of --probe.allow-any-target 68 are left for today (UTC), and one probe of 'short' may use"
+    )
+    assert (refused.status, refused.body) == (503, f"{sentence} 78 tokens\n")
     asked.any_target.save()
     assert (tmp_path / FILE_NAME).exists()
     assert Asked(tmp_path, hostile, tokens=100)(hostile.url("good"), model="c").status == 503
@@ -154,3 +157,11 @@ def test_the_flag_wants_a_number() -> None:
     command = [sys.executable, "-m", "exporters.probe", "--probe.allow-any-target=yes"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 2 and "'yes' is not a number of tokens, such as 100000" in ended.stderr
+
+
+def test_an_allowance_below_one_probe_is_said_to_be_too_small(tmp_path: Path, hostile: HostileServer) -> None:
+    hostile.requests.clear()
+    asked = Asked(tmp_path, hostile, tokens=50)
+    refused = asked(hostile.url("good"), model="m")
+    sentence = "one probe of 'short' may use 78 tokens, more than the 50 of --probe.allow-any-target; allow more"
+    assert (refused.status, refused.body, probes(hostile)) == (503, f"{sentence}\n", 0)

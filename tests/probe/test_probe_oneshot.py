@@ -199,10 +199,12 @@ def test_what_is_not_configured_is_not_probed(hostile: HostileServer, query: dic
 
 
 def test_budget_and_retry_after_bind_it_too(hostile: HostileServer) -> None:
-    asked = Asked(hostile.url("good"), "probe_budget: {tokens_per_day: 70}")
+    asked = Asked(hostile.url("good"), "probe_budget: {tokens_per_day: 80}")
     assert shown(asked())["probe_success"] == 1
-    refused = asked(debug="1")
-    assert (refused.status, refused.body) == (503, "the probe budget of chat is spent for today (UTC)\n")
+    # The server counted 11 tokens of the prompt, and 5 of the answer; another timeout asks the same.
+    refused = asked(seconds="20", debug="1")
+    left = "of the 80 tokens of the probe_budget of chat 64 are left for today (UTC)"
+    assert (refused.status, refused.body) == (503, f"{left}, and one probe of 'short' may use 75 tokens\n")
     assert asked.prober.spending.paused() == set()
 
     limited = Asked(hostile.url("limited"))

@@ -233,7 +233,7 @@ class Prober:
             return unasked(target, name, error)
         booking = self.spending.book(target, name, scenario, due=False)
         if booking is None:
-            return f"the probe budget of {target.name} is spent for today (UTC)"
+            return self.spending.why_not(target, name, scenario, f"the probe_budget of {target.name}")
         result: ProbeResult | None = None
         with self._lock:
             self._on_request += 1

@@ -41,7 +41,7 @@ class _Counted:
     """The most tokens that a server has counted for a question."""
 
     target: Target
-    scenario: Scenario
+    asked: Mapping[str, object]
     tokens: int
 
 
@@ -140,14 +140,14 @@ class Spending:
         """Return the most that this server has counted for this question; 0 if it has counted another, or none."""
         with self._lock:
             counted = self._counted.get((target.name, name))
-        same = counted is not None and (counted.target, counted.scenario) == (target, scenario)
+        same = counted is not None and (counted.target, counted.asked) == (target, scenario.asked())
         return counted.tokens if counted is not None and same else 0
 
     def _count(self, booking: Booking, tokens: int) -> None:
         """Remember what a server counted; of several cases, the longest."""
         most = max(tokens, self._count_of(booking.target, booking.name, booking.scenario))
         with self._lock:
-            self._counted[booking.key] = _Counted(booking.target, booking.scenario, most)
+            self._counted[booking.key] = _Counted(booking.target, booking.scenario.asked(), most)
 
 
 def used(result: ProbeResult, prompt: int, output: int) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from inferwatch.config import Scenario, Target, parse_config
 from inferwatch.config.cost import ProbeBudget
 from inferwatch.errors import ConfigError
 
+FLAG = "--probe.allow-any-target"
 FILE_NAME = "probe-any-target-spending.json"
 # Of how many URLs it is remembered that they asked to be left alone, before all is forgotten: anyone may make URLs up.
 MOST_PATIENT = 256
@@ -61,7 +62,7 @@ class AnyTarget:
         payer = target.model_copy(update={"name": _ALL, "probe_budget": self._allowance})
         booking = self._spending.book(payer, name, scenario, due=False)
         if booking is None:
-            return f"the {self._allowance.tokens_per_day} tokens of --probe.allow-any-target are spent for today (UTC)"
+            return self._spending.why_not(payer, name, scenario, FLAG)
         result: ProbeResult | None = None
         try:
             result = _probe(target, name, scenario, transcript)
