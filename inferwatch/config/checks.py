@@ -1,6 +1,7 @@
 """What a scenario may ask of an answer; each rule is optional."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -71,11 +72,10 @@ class Checks(Strict):
             yield ("max_characters",), f"must be at least min_characters ({self.min_characters}), or no answer passes"
         if self.text is not None and len(self.text) > self.max_characters:
             yield ("text",), f"it has {len(self.text)} characters, more than {most} lets an answer have"
-        if (
-            self.language is not None
-            and self.language not in TOLD_BY_SCRIPT
-            and self.max_characters < _LEAST_CHARACTERS
-        ):
+        if self.number is not None and len(shortest := _decimal(self.number)) > self.max_characters:
+            yield ("number",), f"it has {len(shortest)} characters, more than {most} lets an answer have"
+        told_by_words = self.language is not None and self.language not in TOLD_BY_SCRIPT
+        if told_by_words and self.max_characters < _LEAST_CHARACTERS:
             yield ("language",), f"{self.language} is told from {LEAST_WORDS} words on, more than {most} can hold"
 
     def _of_language(self) -> Iterator[Finding]:
@@ -95,3 +95,10 @@ class Checks(Strict):
         """Whether a rule is about the text of the answer, beyond what it must never hold."""
         rules = set(type(self).model_fields) - {"tool_call", "special_tokens"}
         return any(getattr(self, rule) not in (None, False) for rule in rules)
+
+
+def _decimal(number: float) -> str:
+    """Return a number as an answer may hold it at the shortest: without an exponent and without zeros at the end."""
+    whole, _, fraction = f"{Decimal(repr(number + 0.0)):f}".partition(".")  # no -0
+    fraction = fraction.rstrip("0")
+    return f"{whole}.{fraction}" if fraction else whole

@@ -18,9 +18,10 @@ def check_limits(config: Config, target: Target) -> list[Finding]:
     named: dict[tuple[str, str], list[str]] = {}
     for name, scenario in config.scenarios_of(target).items():
         written = config.all_scenarios[name].model_fields_set
+        found = [*_timeouts(scenario), *_of_streams(scenario, written), *_objectives(target, scenario)]
         # Cases may share one.
-        for found in dict.fromkeys([*_timeouts(scenario), *_of_streams(scenario, written), *_checks(scenario)]):
-            named.setdefault(found, []).append(name)
+        for said in dict.fromkeys([*found, *_checks(scenario)]):
+            named.setdefault(said, []).append(name)
     return [warn("limits", f"{', '.join(names)}: {text}", todo) for (text, todo), names in named.items()]
 
 
@@ -40,6 +41,21 @@ def _of_streams(scenario: Scenario, written: set[str]) -> Iterator[tuple[str, st
         for key in OF_STREAMS:
             if key in written:
                 yield f"{key} does nothing with stream: false", "remove one of both"
+
+
+def _objectives(target: Target, scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Yield each objective that a probe meets or fails for another reason; of an engine, it judges its users too."""
+    if target.metrics:
+        return
+    limits = {"e2e": "timeout", "ttft": "ttft_timeout" if scenario.ttft_timeout and scenario.stream else "timeout"}
+    for name, key in limits.items():
+        objective, limit = getattr(target.slo, name), getattr(scenario, key)
+        if objective is not None and limit is not None and objective.threshold >= limit:
+            threshold = f"slo.{name}: {format_duration(objective.threshold)}"
+            text = (
+                f"{threshold} is met by every probe that succeeds, as {key}: {format_duration(limit)} ends the others"
+            )
+            yield text, f"lower the objective, or raise {key}"
 
 
 def _checks(scenario: Scenario) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """The rules on an answer's text, the questions whose answer is known, and what a probe makes of them."""
 
+from decimal import Decimal
 from typing import get_args
 
 import pytest
@@ -216,3 +217,13 @@ def test_a_text_that_is_refused_as_too_short_for_its_language_is_never_told(text
         with pytest.raises(ValidationError):
             Checks.model_validate(checks)
     assert Checks(language="fr", max_characters=29) and Checks(text="abc", max_characters=3, min_characters=3)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**6), 10**6).map(float))
+def test_a_number_is_refused_only_where_no_answer_has_room_for_it(number: float) -> None:
+    """The shortest answer that passes is accepted; one character less is not."""
+    shortest = f"{Decimal(repr(number + 0.0)).normalize():f}"
+    assert failed_check(shortest, Checks(number=number, max_characters=len(shortest))) is None
+    if len(shortest) > 1:
+        with pytest.raises(ValidationError):
+            Checks(number=number, max_characters=len(shortest) - 1)

@@ -60,6 +60,25 @@ def test_what_several_scenarios_inherit_is_said_once_and_not_of_one_that_is_not_
     assert limits(", stream: false", "", ", timeout: 20s", "ttft_timeout: 30s") == [f"two: {said}"]
 
 
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (", slo: {e2e: {threshold: 60s}}", "slo.e2e: 1m is met by every probe that succeeds, as timeout: 1m ends"),
+        (", slo: {ttft: {threshold: 60s}}", "slo.ttft: 1m is met by every probe that succeeds, as timeout: 1m ends"),
+        (
+            ", ttft_timeout: 4s, slo: {ttft: {threshold: 5s}}",
+            "slo.ttft: 5s is met by every probe that succeeds, as ttft_timeout: 4s ends",
+        ),
+        (", slo: {e2e: {threshold: 59s}, ttft: {threshold: 59s}}", ""),
+        (", ttft_timeout: 4s, slo: {ttft: {threshold: 3s}, e2e: {threshold: 5s}}", ""),
+        # Users' requests, which the engine tells of, may take longer than a probe.
+        (", metrics: ['http://127.0.0.1:1/metrics'], slo: {e2e: {threshold: 90s}}", ""),
+    ],
+)
+def test_an_objective_beyond_what_ends_a_probe_is_said(target: str, said: str) -> None:
+    assert limits("", "", target) == ([f"one, two: {said} the others"] if said else [])
+
+
 def test_cases_that_share_a_fault_are_said_once() -> None:
     cases = ", ".join(["{prompt: p, checks: {text: a</s>}}"] * 2)
     config = parse_config(
