@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from exporters.probe.asking.prime import Primed
 from exporters.probe.asking.run import ProbeResult
 from exporters.probe.scheduling.budget import FILE_NAME, Amount, Budgets, Reservation
 from exporters.probe.scheduling.spending import Booking, Spending, per_day, used
@@ -176,6 +177,31 @@ def test_the_prompt_is_estimated_until_a_server_has_counted_it() -> None:
     assert spending.money() == {("chat", "USD"): pytest.approx(0.00023)}
     again = book(spending, priced)
     assert again is not None and again.amount.tokens == 94
+
+
+@pytest.mark.parametrize(
+    ("primed", "charged"),
+    [
+        (None, 0),
+        (Primed(prompt_tokens=11, output_tokens=1, token_source="usage", status_code=200), 12),
+        (Primed(output_tokens=1, token_source="chunks", status_code=200), 11),
+        # Nothing was heard of all that the server may have done, or no answer.
+        (Primed("ttft_timeout"), 11),
+        (Primed("ttft_timeout", limit=16), 26),
+        (Primed("not_stream", status_code=200), 11),
+        # Refused, or never sent.
+        (Primed("rate_limited", status_code=429), 0),
+        (Primed("not_stream", status_code=307), 0),
+        (Primed("connect", sent=False), 0),
+    ],
+)
+def test_what_the_request_before_a_warm_probe_is_charged(primed: Primed | None, charged: int) -> None:
+    spending, in_force = Spending(Clock()), config()
+    spending.apply(in_force)
+    booking = book(spending, in_force)
+    assert booking is not None
+    spending.settle(booking, result(token_source="usage", prompt_tokens=10, output_tokens=5, primed=primed))
+    assert spending.taken(in_force.targets[0]).tokens == 15 + charged
 
 
 def counted(tokens: int) -> ProbeResult:
@@ -375,6 +401,7 @@ def test_a_probe_across_midnight_counts_for_the_day_on_which_it_began() -> None:
     assert spent(spending, small) == 74
 
 
+@example([("book", 0), ("midnight", 0), ("midnight", 0), ("book", 0), ("settle", 0)])
 @given(st.lists(st.tuples(st.sampled_from(["book", "settle", "late", "midnight", "edit"]), st.integers(0, 120))))
 def test_no_day_holds_more_than_its_budget(steps: list[tuple[str, int]]) -> None:
     """Whatever runs across midnight, ends or is edited meanwhile."""

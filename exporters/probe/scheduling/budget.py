@@ -131,7 +131,8 @@ class Budgets:
         account = self._accounts.get((day, target))
         if account is None:
             # Yesterday's are kept for the probes that began then, and for a clock that is put back a little.
-            self._accounts = {key: one for key, one in self._accounts.items() if abs(key[0] - day) <= 1}
+            today = self.day()
+            self._accounts = {key: one for key, one in self._accounts.items() if abs(key[0] - today) <= 1}
             account = self._accounts[day, target] = _Account()
         return account
 
