@@ -252,6 +252,52 @@ def test_several_calls_are_told_apart() -> None:
     ]  # fmt: skip
 
 
+WEATHER, CLOCK = Call("weather", ARGUMENTS), Call("clock", "{}")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "calls"),
+    [
+        pytest.param(
+            [function(ARGUMENTS, "weather", index=0, id="a"), function("{}", "clock", index=0, id="b")],
+            [WEATHER, CLOCK],
+            id="Ollama gives each the index 0",
+        ),
+        pytest.param(
+            [function(ARGUMENTS, "weather", index=0, id="a"), function(ARGUMENTS, "weather", index=0, id="b")],
+            [WEATHER, WEATHER],
+            id="the same tool twice",
+        ),
+        pytest.param(
+            [function(ARGUMENTS[:5], "weather", index=0, id="a"), function(ARGUMENTS[5:], index=0, id="b")],
+            [WEATHER],
+            id="an id made up for each piece",
+        ),
+        pytest.param(
+            [function(ARGUMENTS[:5], "weather", index=0, id="a"), function(ARGUMENTS[5:], "weather", index=0, id="a")],
+            [WEATHER],
+            id="all repeated with each piece",
+        ),
+        pytest.param(
+            [function(ARGUMENTS[:5], "weather", index=0, id="a"), function(ARGUMENTS[5:], "", index=0, id="")],
+            [WEATHER],
+            id="empty names and ids later",
+        ),
+        pytest.param(
+            [function(ARGUMENTS[:5], "weather", id="a"), function(ARGUMENTS[5:]), function("{}", "clock", id="b")],
+            [WEATHER, CLOCK],
+            id="ids and no index",
+        ),
+    ],
+)
+def test_which_pieces_make_a_call(pieces: list[dict[str, object]], calls: list[Call]) -> None:
+    events = PROTOCOLS["openai-chat"].decoder().feed(openai(*pieces))
+    assert calls_of(piece for event in events for piece in event.calls) == calls
+    # All of them in one event are the same.
+    (event, *_) = PROTOCOLS["openai-chat"].decoder().feed(sse({"choices": [{"delta": {"tool_calls": pieces}}]}))
+    assert calls_of(event.calls) == calls
+
+
 @pytest.mark.parametrize(
     ("calls", "wrong"),
     [

@@ -49,11 +49,15 @@ class Question:
 
 
 class CallPiece(NamedTuple):
-    """A piece of a call of a tool; pieces of one call share the place, and None is a whole call of its own."""
+    """A piece of a call of a tool; pieces of one call share the place, and None is a whole call of its own.
+
+    Some servers give each call the same place, and tell them apart by their `id` alone; others give none.
+    """
 
     place: int | str | None
     name: str
     arguments: str
+    id: str = ""
 
 
 class StreamEvent(NamedTuple):

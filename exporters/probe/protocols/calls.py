@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from exporters.probe.protocols.base import CallPiece
 
@@ -17,18 +17,34 @@ class Call:
 
 def calls_of(pieces: Iterable[CallPiece]) -> list[Call]:
     """Return the calls in the order in which they began; a piece without a place is one, or goes on with the last."""
-    names: dict[object, str] = {}
-    arguments: dict[object, list[str]] = {}
-    place: object = None
+    begun: list[_Begun] = []
+    at: dict[int | str, _Begun] = {}
+    call: _Begun | None = None
     for piece in pieces:
         if piece.place is not None:
-            place = piece.place
-        elif piece.name or place is None:
-            place = object()
+            call = at.get(piece.place)
+        elif piece.name:
+            call = None
+        if call is None or call.is_before(piece):
+            call = _Begun(piece.id)
+            begun.append(call)
+        if piece.place is not None:
+            at[piece.place] = call
         # Some servers repeat the name with every piece.
-        names[place] = names.get(place) or piece.name
-        arguments.setdefault(place, []).append(piece.arguments)
-    return [Call(name, "".join(arguments[place])) for place, name in names.items()]
+        call.name = call.name or piece.name
+        call.arguments.append(piece.arguments)
+    return [Call(call.name, "".join(call.arguments)) for call in begun]
+
+
+@dataclass(slots=True)
+class _Begun:
+    id: str
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    def is_before(self, piece: CallPiece) -> bool:
+        """Say whether the piece begins another call. One with a new id and no name does not: some make up ids."""
+        return bool(self.id and piece.id and piece.id != self.id and piece.name)
 
 
 def function_pieces(calls: object) -> tuple[CallPiece, ...]:
@@ -39,7 +55,9 @@ def function_pieces(calls: object) -> tuple[CallPiece, ...]:
         if isinstance(function, dict):
             # Before servers sent an index, an id told a streamed call from the next; a whole one has either or none.
             place = call.get("index", call.get("id"))
-            pieces.append(call_piece(place, function.get("name"), function.get("arguments")))
+            piece = call_piece(place, function.get("name"), function.get("arguments"))
+            named = call.get("id")
+            pieces.append(piece._replace(id=named) if isinstance(named, str) else piece)
     return tuple(pieces)
 
 
