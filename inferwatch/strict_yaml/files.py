@@ -37,9 +37,8 @@ def file_text(file: FilePath, when_absent: str) -> str:
     except FileNotFoundError:
         raise ConfigError([f"{file}: there is no such file; {when_absent}"]) from None
     except IsADirectoryError:
-        raise ConfigError(
-            [f"{file}: is a folder, not a file (Docker makes one where a file to mount is missing); remove it"]
-        ) from None
+        todo = "name a file, or remove it if it is empty: Docker makes one where a file to mount is missing"
+        raise ConfigError([f"{file}: is a folder, not a file; {todo}"]) from None
     except OSError as error:
         raise ConfigError([f"{file}: cannot be read: {error.strerror}; let this process's user read it"]) from None
     if len(content) > LARGEST_FILE_BYTES:
