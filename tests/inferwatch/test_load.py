@@ -30,7 +30,7 @@ def test_an_absent_file(tmp_path):
 
 
 def test_a_folder_in_place_of_the_file(tmp_path):
-    with pytest.raises(ConfigError, match="is a folder, not a file; name a file, or remove it if it is empty: Docker makes one"):
+    with pytest.raises(ConfigError, match="is a folder, not a file; name a file, or remove it if it is empty"):
         load_config(tmp_path, {})
 
 
