@@ -401,6 +401,18 @@ def test_a_probe_across_midnight_counts_for_the_day_on_which_it_began() -> None:
     assert spent(spending, small) == 74
 
 
+def test_a_clock_that_jumps_by_days_leaves_the_account_of_its_new_day_alone() -> None:
+    """As when a machine starts in 1970 and is then told the time."""
+    clock, small = Clock(), config("probe_budget: {tokens_per_day: 80}")
+    spending = Spending(clock)
+    spending.apply(small)
+    before = book(spending, small)
+    clock.now = 20_000 * DAY
+    assert before is not None and book(spending, small) is not None
+    spending.settle(before, result("ttft_timeout"))
+    assert spent(spending, small) == 74 and book(spending, small) is None
+
+
 @example([("book", 0), ("midnight", 0), ("midnight", 0), ("book", 0), ("settle", 0)])
 @given(st.lists(st.tuples(st.sampled_from(["book", "settle", "late", "midnight", "edit"]), st.integers(0, 120))))
 def test_no_day_holds_more_than_its_budget(steps: list[tuple[str, int]]) -> None:

@@ -84,7 +84,7 @@ class Budgets:
         """Set an amount aside; None if the day's budget does not hold it."""
         with self._lock:
             day = self.day()
-            account = self._account(day, target)
+            account = self._today(day, target)
             if not _holds(limit, account.taken(amount.currency) + amount):
                 return None
             account.take(amount)
@@ -94,15 +94,17 @@ class Budgets:
     def settle(self, reservation: Reservation, spent: Amount) -> None:
         """Replace a reservation by what was spent, in the account of the day on which the probe began."""
         with self._lock:
-            account = self._account(reservation.day, reservation.target)
-            account.give_back(reservation.amount)
-            account.take(spent)
-            self._changed = True
+            account = self._accounts.get((reservation.day, reservation.target))
+            # A clock that jumped by days has closed the account.
+            if account is not None:
+                account.give_back(reservation.amount)
+                account.take(spent)
+                self._changed = True
 
     def taken(self, target: str, currency: str = "") -> Amount:
         """Return what is spent today or set aside for probes that run, with the money of one currency."""
         with self._lock:
-            return self._account(self.day(), target).taken(currency)
+            return self._today(self.day(), target).taken(currency)
 
     def day(self) -> int:
         """Return the number of the day (UTC) since the epoch."""
@@ -127,13 +129,12 @@ class Budgets:
             }
             return {"day": today, "targets": targets}
 
-    def _account(self, day: int, target: str) -> _Account:
-        account = self._accounts.get((day, target))
+    def _today(self, today: int, target: str) -> _Account:
+        account = self._accounts.get((today, target))
         if account is None:
             # Yesterday's are kept for the probes that began then, and for a clock that is put back a little.
-            today = self.day()
             self._accounts = {key: one for key, one in self._accounts.items() if abs(key[0] - today) <= 1}
-            account = self._accounts[day, target] = _Account()
+            account = self._accounts[today, target] = _Account()
         return account
 
 
