@@ -2,6 +2,14 @@
 
 from collections.abc import Mapping
 
+# Servers speak OpenAI's API with words of their own: TGI, and Anthropic behind a gateway.
+_BEHIND_OPENAI = {
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "end_turn": "stop",
+    "max_tokens": "length",
+    "tool_use": "tool_calls",
+}
 # What an API says -> what it is told as, in probes and in the file; other words of an API stay as they are.
 IN_OPENAI_WORDS: Mapping[str, Mapping[str, str]] = {
     "anthropic": {
@@ -12,6 +20,8 @@ IN_OPENAI_WORDS: Mapping[str, Mapping[str, str]] = {
         "refusal": "content_filter",
     },
     "llamacpp": {"eos": "stop", "word": "stop", "limit": "length"},
+    "openai-chat": _BEHIND_OPENAI,
+    "openai-completions": _BEHIND_OPENAI,
     "openai-responses": {"completed": "stop", "max_output_tokens": "length"},
     "tgi": {"eos_token": "stop", "stop_sequence": "stop"},
 }

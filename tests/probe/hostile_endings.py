@@ -6,6 +6,8 @@ from hostile_dialects import DIALECTS, Dialect, data
 from hostile_research import OPENAI
 from hostile_script import STEP, THREE, WORDS, Facts, Steps, each, ended, stream, tokens, whole
 
+from inferwatch.config.ends import IN_OPENAI_WORDS
+
 CHAT = ["openai-chat"]
 ABSURD = 10**400
 
@@ -141,7 +143,10 @@ _finished("length", "length", Facts(finish="length"))
 _finished("content_filter", "content_filter", Facts(REFUSED, finish="content_filter"))
 _finished("abort", "abort", Facts(REFUSED, finish="abort"))
 _finished("error", "error", Facts(REFUSED, finish="error"))
-_finished("eos_token", "eos_token", Facts(REFUSED, finish="eos_token"))
+# Other servers' words behind the same API: TGI's, Anthropic's behind a gateway.
+for _word, _told in IN_OPENAI_WORDS["openai-chat"].items():
+    _finished(_word, _word, Facts(finish=_told))
+_finished("other_word", "eos_reached", Facts(REFUSED, finish="eos_reached"))
 _finished("sentence", "stopped because of\nthe prompt", Facts(REFUSED, finish="other"))
 _finished("number", 7, Facts(REFUSED, finish="other"))
 _finished("object", {"type": "stop"}, Facts(REFUSED, finish="other"))

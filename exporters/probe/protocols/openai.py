@@ -13,10 +13,12 @@ from exporters.probe.protocols.base import (
 )
 from exporters.probe.protocols.decoders import Json
 from exporters.probe.protocols.openai_usage import usage_of
+from inferwatch.config.ends import IN_OPENAI_WORDS
 
 Tokens = tuple[Channel | None, str]
 STREAM_TYPES = ("text/event-stream",)
 MODELS_PATH = "/models"
+_FINISH_REASONS = IN_OPENAI_WORDS["openai-chat"]
 
 
 def options(question: Question) -> dict[str, object]:
@@ -59,7 +61,8 @@ def read(
         called += calls(choice)
         # Some servers send "" until the answer ends.
         if reason := choice.get("finish_reason"):
-            finish_reason = identifier(reason) or "other"
+            named = identifier(reason)
+            finish_reason = _FINISH_REASONS.get(named, named) if named else "other"
     server_seconds = timings(data.get("timings"))
     usage = usage_of(data.get("usage"))
     return StreamEvent(channel, text, finish_reason, usage, server_seconds=server_seconds, calls=called)
