@@ -16,6 +16,8 @@ from exporters.probe.asking.run import ProbeResult, run_probe
 from exporters.probe.checks import failed_check, last_number
 from exporters.probe.checks.language import language_of, stop_words
 from exporters.probe.checks.repetition import most_repeats
+from exporters.probe.checks.tool_call import failed_call
+from exporters.probe.protocols.calls import Call
 from inferwatch.config.built_in import BUILT_IN_SCENARIOS, CANARY, CANARY_LONG
 from inferwatch.config.checks import TOLD_BY_SCRIPT, Checks, Language, Script
 from inferwatch.config.scenario import Scenario
@@ -94,6 +96,23 @@ def test_a_broken_schema_is_named_by_the_schema_alone() -> None:
     checks = Checks.model_validate({"json_schema": {"additionalProperties": {"type": "integer"}}})
     wrong = failed_check('{"the secret": "value"}', checks)
     assert wrong == "json_schema: the answer breaks additionalProperties/type"
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_what_only_python_takes_for_json_is_none(constant: str) -> None:
+    text = f'{{"price": {constant}}}'
+    for checks in ({"json_value": True}, {"json_schema": {"type": "object"}}):
+        assert failed_check(text, Checks.model_validate(checks)) == "json: the answer is not JSON"
+    checks = Checks.model_validate({"tool_call": {"name": "pay"}})
+    assert failed_check("", checks, [Call("pay", text)]) == "tool_call: the arguments of pay are not JSON"
+    # As a text it is one like any other.
+    assert failed_check(f'"{constant}"', Checks(json_value=True)) is None
+
+
+def test_json_that_is_nested_too_deep_is_not_read() -> None:
+    deep = "[" * 100_000
+    assert failed_check(deep, Checks(json_value=True, max_repeats=None)) == "json: the answer is not JSON"
+    assert failed_call([Call("pay", deep)], "pay", None) == "the arguments of pay are not JSON"
 
 
 def test_an_answer_without_text_passes_no_check() -> None:

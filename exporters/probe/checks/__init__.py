@@ -1,9 +1,9 @@
 """Whether an answer is what the scenario expects: rules only, no model judges another, and nothing is quoted."""
 
-import json
 import re
 from collections.abc import Sequence
 
+from exporters.probe.checks.json_value import json_value
 from exporters.probe.checks.language import language_of
 from exporters.probe.checks.repetition import most_repeats
 from exporters.probe.checks.script import share_of_script
@@ -49,8 +49,8 @@ def _wrong_json(text: str, checks: Checks) -> str | None:
     if schema is None and not checks.json_value:
         return None
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = json_value(text)
+    except ValueError:
         return "json: the answer is not JSON"
     if schema is not None and (rule := schema.broken_by(value)) is not None:
         return f"json_schema: the answer breaks {rule}"

@@ -1,8 +1,8 @@
 """Whether an answer calls the tool that it should, with arguments that the tool could take."""
 
-import json
 from collections.abc import Sequence
 
+from exporters.probe.checks.json_value import json_value
 from exporters.probe.protocols.calls import Call
 from inferwatch.config.schema import Schema
 
@@ -21,8 +21,8 @@ def failed_call(calls: Sequence[Call], name: str, wanted: Schema | None) -> str 
 def _problem(call: Call, wanted: Schema | None) -> str | None:
     try:
         # Servers send "" for no arguments.
-        arguments = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
+        arguments = json_value(call.arguments or "{}")
+    except ValueError:
         return "are not JSON"
     if not isinstance(arguments, dict):
         return "are no JSON object"
