@@ -108,7 +108,7 @@ class ProbeExporter:
         self._max_concurrent = (self.keeper.config or Config()).prober.max_concurrent
         seed = own_seed(self._state_folder)
         schedule = Schedule(self._max_concurrent, self._prober.run, self._prober.skip, seed)
-        schedule.apply(self._prober.intervals(), set(self._prober.intervals()))
+        schedule.apply(self._prober.intervals(), set(self._prober.intervals()), self._prober.lasting())
         self._schedule = schedule
         schedule.every(WATCH_SECONDS, self._watch)
         schedule.every(REFRESH_SECONDS, self._refresh)
@@ -139,7 +139,7 @@ class ProbeExporter:
         MONITOR.tolerated_seconds = config.prober.max_lag
         if self._schedule is None:
             return
-        self._schedule.apply(self._prober.intervals(), fresh)
+        self._schedule.apply(self._prober.intervals(), fresh, self._prober.lasting())
         if config.prober.max_concurrent != self._max_concurrent:
             log.warning("prober.max_concurrent stays %d until this process is restarted", self._max_concurrent)
 

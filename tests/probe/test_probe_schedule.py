@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -16,6 +16,7 @@ from exporters.probe.scheduling.schedule import JITTER, PhaseTrigger, Schedule, 
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = ("chat", "short")
+QUICK = defaultdict[Key, float](lambda: 0.01)
 
 
 def fire_times(key: Key, interval: float, number: int, start: datetime = START) -> list[datetime]:
@@ -123,23 +124,23 @@ def scheduled(running: Running) -> Iterator[Callable[[int], Schedule]]:
 def test_the_first_probe_is_soon(running: Running, scheduled: Callable[[int], Schedule]) -> None:
     running.release.set()
     schedule = scheduled(4)
-    schedule.apply({KEY: 3600.0}, {KEY})
+    schedule.apply({KEY: 3600.0}, {KEY}, QUICK)
     until(lambda: running.runs[KEY] == 1, "the first probe, though the interval is an hour")
 
 
 def test_overlap_is_skipped_and_counted(running: Running, scheduled: Callable[[int], Schedule]) -> None:
-    scheduled(4).apply({KEY: 0.5}, {KEY})
+    scheduled(4).apply({KEY: 0.5}, {KEY}, QUICK)
     until(lambda: running.skipped[KEY, "overlap"] >= 2, "skipped probes while one hangs")
     assert (running.runs[KEY], running.most[KEY]) == (1, 1)
 
 
 def test_a_reload_does_not_run_two_of_one_target(running: Running, scheduled: Callable[[int], Schedule]) -> None:
     schedule = scheduled(4)
-    schedule.apply({KEY: 0.5}, {KEY})
+    schedule.apply({KEY: 0.5}, {KEY}, QUICK)
     until(lambda: running.runs[KEY] == 1, "the first probe")
-    schedule.apply({}, set())
-    schedule.apply({KEY: 0.5}, {KEY})
-    schedule.apply({KEY: 0.4}, set())
+    schedule.apply({}, set(), QUICK)
+    schedule.apply({KEY: 0.5}, {KEY}, QUICK)
+    schedule.apply({KEY: 0.4}, set(), QUICK)
     until(lambda: running.skipped[KEY, "overlap"] >= 2, "skipped probes after the reload")
     assert running.most[KEY] == 1
 
@@ -147,9 +148,9 @@ def test_a_reload_does_not_run_two_of_one_target(running: Running, scheduled: Ca
 def test_waiting_for_a_thread_too_long_is_a_misfire(running: Running, scheduled: Callable[[int], Schedule]) -> None:
     other = ("other", "short")
     schedule = scheduled(1)
-    schedule.apply({KEY: 3600.0}, {KEY})
+    schedule.apply({KEY: 3600.0}, {KEY}, QUICK)
     until(lambda: running.runs[KEY] == 1, "the probe that holds the only thread")
-    schedule.apply({KEY: 3600.0, other: 1.0}, {other})
+    schedule.apply({KEY: 3600.0, other: 1.0}, {other}, QUICK)
     # The second one waits in the pool longer than its grace of a second.
     until(lambda: running.skipped[other, "overlap"] >= 2, "the probe that waits")
     running.release.set()
@@ -162,9 +163,9 @@ def test_a_deleted_target_is_probed_no_more_and_another_keeps_its_time(
     running.release.set()
     schedule = scheduled(4)
     gone = ("gone", "short")
-    schedule.apply({KEY: 0.2, gone: 0.2}, {KEY, gone})
+    schedule.apply({KEY: 0.2, gone: 0.2}, {KEY, gone}, QUICK)
     until(lambda: running.runs[gone] >= 2 and running.runs[KEY] >= 2, "both")
-    schedule.apply({KEY: 0.2}, set())
+    schedule.apply({KEY: 0.2}, set(), QUICK)
     until(lambda: running.now[gone] == 0, "its last probe ends")
     after, others = running.runs[gone], running.runs[KEY]
     until(lambda: running.runs[KEY] >= others + 3, "the other goes on")

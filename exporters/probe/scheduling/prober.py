@@ -10,6 +10,7 @@ from exporters.probe.asking.run import ProbeResult, run_probe, unasked
 from exporters.probe.asking.transcript import Transcript
 from exporters.probe.failures import ProbeError
 from exporters.probe.key import Key
+from exporters.probe.scheduling.expected import expected_seconds
 from exporters.probe.scheduling.history import History
 from exporters.probe.scheduling.late import Late
 from exporters.probe.scheduling.manners import Manners
@@ -102,6 +103,10 @@ class Prober:
     def intervals(self) -> Mapping[Key, float]:
         """Return the seconds between two probes by target and scenario."""
         return {key: plan.interval for key, plan in self._plans.items()}
+
+    def lasting(self) -> Mapping[Key, float]:
+        """Return the seconds that a probe is expected to take by target and scenario."""
+        return {key: expected_seconds(plan.scenario) for key, plan in self._plans.items()}
 
     def inflight(self) -> int:
         """Return how many probes of the schedule run now."""

@@ -13,13 +13,12 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 from exporters.probe.key import Key
+from exporters.probe.scheduling.first_runs import first_within
 
 log = logging.getLogger(__name__)
 
 # Of the interval: enough that probes do not settle into step with a periodic job on the server.
 JITTER = 0.05
-# A fresh stack shows numbers soon; many targets get more time, so that they do not wait for a thread into a misfire.
-FIRST_WITHIN_SECONDS = 3.0
 _PREFIX = "probe/"
 
 
@@ -100,21 +99,25 @@ class Schedule:
             work, "interval", seconds=seconds, next_run_time=datetime.now(UTC), coalesce=True, misfire_grace_time=None
         )
 
-    def apply(self, intervals: Mapping[Key, float], fresh: set[Key]) -> None:
+    def apply(self, intervals: Mapping[Key, float], fresh: set[Key], lasting: Mapping[Key, float]) -> None:
         """Probe these keys at these intervals (seconds) and no others; the fresh ones for the first time soon.
 
         A job keeps its id across a reload, by which the executor refuses a second run beside one that still runs.
+
+        Args:
+            intervals: The seconds between two probes of each key.
+            fresh: Those of the keys that were never probed.
+            lasting: How many seconds a probe of each key is expected to take.
         """
         jobs = {job.id: job for job in self._scheduler.get_jobs() if job.id.startswith(_PREFIX)}
         wanted = {_job_id(key): key for key in intervals}
         for job_id in jobs.keys() - wanted.keys():
             self._scheduler.remove_job(job_id)
-        within = FIRST_WITHIN_SECONDS + len(fresh) / self._max_concurrent
+        within = first_within(intervals, lasting, fresh, self._max_concurrent)
         for job_id, key in wanted.items():
             if key in fresh:
-                self._add(
-                    job_id, key, intervals[key], fraction("first", self._prober, *key) * min(within, intervals[key])
-                )
+                first = fraction("first", self._prober, *key) * min(within, intervals[key])
+                self._add(job_id, key, intervals[key], first)
             elif job_id not in jobs or jobs[job_id].trigger.interval != intervals[key]:
                 self._add(job_id, key, intervals[key], None)
 
@@ -131,8 +134,7 @@ class Schedule:
             replace_existing=True,
             max_instances=1,
             coalesce=True,
-            # One that waited longer for a thread is dropped and counted: the next is due soon.
-            misfire_grace_time=max(1, int(interval / 2)),
+            misfire_grace_time=grace(interval),
             next_run_time=first,
         )
 
@@ -141,6 +143,11 @@ class Schedule:
         if isinstance(job_id, str) and job_id.startswith(_PREFIX):
             target, scenario = job_id.removeprefix(_PREFIX).split("/")
             self._skip((target, scenario), "misfire" if event.code == EVENT_JOB_MISSED else "overlap")
+
+
+def grace(interval: float) -> int:
+    """Return for how many seconds a probe may wait for a thread; then it is dropped and counted, as the next is due."""
+    return max(1, int(interval / 2))
 
 
 def _job_id(key: Key) -> str:
