@@ -40,18 +40,21 @@ def primer_tokens(target: "Target") -> int:
     return PRIMER_TOKENS.get(target.api, 1)
 
 
-def most_tokens(target: "Target", scenario: "Scenario", prompt: int | None = None) -> tuple[int, int]:
+def most_tokens(
+    target: "Target", scenario: "Scenario", prompt: int | None = None, primer: int | None = None
+) -> tuple[int, int]:
     """Return the most prompt and output tokens that a probe may use, with the request that primes it.
 
     Args:
         target: Who is asked.
         scenario: What is asked.
         prompt: How many tokens the prompt has; by default as `prompt_tokens` reckons them.
+        primer: The most that the answer may have which primes it; by default as `primer_tokens` says.
     """
     if prompt is None:
         prompt = prompt_tokens(scenario)
     if scenario.primed:
-        return 2 * prompt, scenario.max_tokens + primer_tokens(target)
+        return 2 * prompt, scenario.max_tokens + (primer_tokens(target) if primer is None else primer)
     return prompt, scenario.max_tokens
 
 

@@ -249,6 +249,18 @@ def test_of_counts_that_alternate_the_largest_is_set_aside_and_never_less_than_i
     assert seen == [10, 40, 40]
 
 
+def test_what_primes_a_prompt_is_set_aside_as_it_was_last() -> None:
+    """Models that reason take no answer of one token."""
+    spending, in_force = Spending(Clock()), config()
+    primed = in_force.scenarios["short"].model_copy(update={"primed": True})
+    in_force = in_force.model_copy(update={"scenarios": {"short": primed}})
+    spending.apply(in_force)
+    for limit, output in ((1, 1), (64, 1), (1, 64)):
+        booking = book(spending, in_force)
+        assert booking is not None and booking.amount.tokens == 2 * 10 + 64 + output
+        spending.settle(booking, result("ttft_timeout", primed=Primed("ttft_timeout", limit=limit)))
+
+
 @given(
     budget=st.fixed_dictionaries(
         {},

@@ -12,7 +12,7 @@ from exporters.probe.key import Key
 from exporters.probe.scheduling.budget import FILE_NAME, Amount, Budgets, Reservation
 from exporters.probe.scheduling.unaffordable import unaffordable
 from inferwatch.config import Config, Scenario, Target
-from inferwatch.config.reckoning import most_tokens, prompt_tokens
+from inferwatch.config.reckoning import most_tokens, primer_tokens, prompt_tokens
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,11 @@ class Booking:
 
 
 @dataclass(frozen=True)
-class _Counted:
-    """The most tokens that a server has counted for a question."""
+class _Seen:
+    """The most tokens that probes of a question were found to need: as the server counts the prompt, and to prime it."""
 
-    target: Target
-    asked: Mapping[str, object]
-    tokens: int
+    prompt: int = 0
+    primer: int = 0
 
 
 class Spending:
@@ -59,7 +58,8 @@ class Spending:
     ) -> None:
         self.budgets = Budgets(clock, folder, file_name)
         self._lock = threading.Lock()
-        self._counted: dict[Key, _Counted] = {}
+        # With who was asked, and what: another question needs others.
+        self._seen: dict[Key, tuple[Target, Mapping[str, object], _Seen]] = {}
         self._refused: dict[Key, int] = {}  # the day on which a probe was refused
         self._money: dict[tuple[str, str], float] = {}  # by target and currency
 
@@ -70,7 +70,7 @@ class Spending:
             (target.name, target.cost.currency) for target in config.targets if target.cost and target.cost.is_per_token
         }
         with self._lock:
-            self._counted = {key: counted for key, counted in self._counted.items() if key[0] in targets}
+            self._seen = {key: seen for key, seen in self._seen.items() if key[0] in targets}
             # A budget that was raised may hold what it did not; the next probe that is due finds out.
             self._refused = {}
             self._money = {key: self._money.get(key, 0.0) for key in priced}
@@ -85,8 +85,7 @@ class Spending:
             due: Whether the schedule wants it, so that a refusal pauses the target.
         """
         key = (target.name, name)
-        prompt = self._prompt(target, name, scenario)
-        amount = _amount(target, *most_tokens(target, scenario, prompt))
+        prompt, amount = self._most(target, name, scenario)
         reserved = self.budgets.reserve(target.name, amount, target.probe_budget)
         with self._lock:
             if reserved is not None:
@@ -103,8 +102,8 @@ class Spending:
             amount += _amount(booking.target, *used(result, booking.prompt_tokens, booking.scenario.max_tokens))
             amount += _amount(booking.target, *used_to_prime(result, booking))
         self.budgets.settle(booking.reserved, amount)
-        if result is not None and result.prompt_tokens:
-            self._count(booking, result.prompt_tokens)
+        if result is not None:
+            self._learn(booking, result)
         cost = booking.target.cost
         with self._lock:
             if cost is not None and (key := (booking.target.name, cost.currency)) in self._money:
@@ -112,7 +111,7 @@ class Spending:
 
     def why_not(self, target: Target, name: str, scenario: Scenario, whose: str) -> str:
         """Return the sentence that says why `book` refused; `whose` is what the user calls the budget."""
-        most = _amount(target, *most_tokens(target, scenario, self._prompt(target, name, scenario)))
+        _, most = self._most(target, name, scenario)
         if target.probe_budget is None:
             raise ValueError("a target without a budget is never refused")
         return unaffordable(name, most, self.taken(target), target.probe_budget, whose)
@@ -132,22 +131,25 @@ class Spending:
         with self._lock:
             return dict(self._money)
 
-    def _prompt(self, target: Target, name: str, scenario: Scenario) -> int:
-        """Return the most tokens that the prompt may have, as reckoned or as a server has counted it."""
-        return max(prompt_tokens(scenario), self._count_of(target, name, scenario))
+    def _most(self, target: Target, name: str, scenario: Scenario) -> tuple[int, Amount]:
+        """Return the most tokens that the prompt may have, and the most that the probe may cost."""
+        seen = self._seen_of(target, name, scenario)
+        prompt, primer = max(prompt_tokens(scenario), seen.prompt), max(primer_tokens(target), seen.primer)
+        return prompt, _amount(target, *most_tokens(target, scenario, prompt, primer))
 
-    def _count_of(self, target: Target, name: str, scenario: Scenario) -> int:
-        """Return the most that this server has counted for this question; 0 if it has counted another, or none."""
+    def _seen_of(self, target: Target, name: str, scenario: Scenario) -> _Seen:
         with self._lock:
-            counted = self._counted.get((target.name, name))
-        same = counted is not None and (counted.target, counted.asked) == (target, scenario.asked())
-        return counted.tokens if counted is not None and same else 0
+            asked, what, seen = self._seen.get((target.name, name), (None, None, _Seen()))
+        return seen if asked == target and what == scenario.asked() else _Seen()
 
-    def _count(self, booking: Booking, tokens: int) -> None:
-        """Remember what a server counted; of several cases, the longest."""
-        most = max(tokens, self._count_of(booking.target, booking.name, booking.scenario))
+    def _learn(self, booking: Booking, result: ProbeResult) -> None:
+        target, scenario = booking.target, booking.scenario
+        seen = self._seen_of(target, booking.name, scenario)
+        prompt, primer = result.prompt_tokens or 0, result.primed.limit if result.primed else 0
+        # Of several cases, the longest.
+        seen = _Seen(max(prompt, seen.prompt), max(primer, seen.primer))
         with self._lock:
-            self._counted[booking.key] = _Counted(booking.target, booking.scenario.asked(), most)
+            self._seen[booking.key] = target, scenario.asked(), seen
 
 
 def used(result: ProbeResult, prompt: int, output: int) -> tuple[int, int]:
