@@ -38,7 +38,7 @@ class Booking:
 
 @dataclass(frozen=True)
 class _Seen:
-    """The most tokens that probes of a question were found to need: as the server counts the prompt, and to prime it."""
+    """The most tokens that probes of a question were found to need: the prompt as its server counts it, and to prime."""
 
     prompt: int = 0
     primer: int = 0
