@@ -1,5 +1,6 @@
 """What happens before the request is sent: names, ports, certificates, keys."""
 
+import errno
 import socket
 import ssl
 import subprocess
@@ -7,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hostile import HostileServer
@@ -15,6 +17,8 @@ from probe_helpers import scenario, target
 from exporters.probe import metrics
 from exporters.probe.asking.run import ProbeResult, run_probe
 from exporters.probe.targets.models import served_models
+from exporters.probe.wire import deadline as deadlines
+from exporters.probe.wire.connection import Recorder
 from exporters.probe.wire.deadline import Deadline, expire_all
 from inferwatch.errors import InferwatchError
 
@@ -49,6 +53,43 @@ def test_a_resolver_that_hangs_is_left_at_the_deadline(monkeypatch: pytest.Monke
         release.set()
     assert result.outcome == "dns"
     assert "within 1 s" in result.detail
+
+
+class WithoutIpv6(socket.socket):
+    """A socket of a kernel that has no IPv6."""
+
+    def __init__(self, family: int = -1, *arguments: Any, **more: Any) -> None:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        super().__init__(family, *arguments, **more)
+
+
+@pytest.mark.parametrize("first", ["IPv4", "IPv6"])
+@pytest.mark.parametrize("listens", [True, False])
+def test_an_address_of_a_family_that_the_kernel_lacks_is_passed_over(
+    hostile: HostileServer, free_port: int, monkeypatch: pytest.MonkeyPatch, first: str, listens: bool
+) -> None:
+    port = hostile.port if listens else free_port
+    addresses: list[tuple[Any, ...]] = [
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)),
+        (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", port, 0, 0)),
+    ]
+    monkeypatch.setattr(Recorder, "_resolve", lambda *_: addresses if first == "IPv4" else addresses[::-1])
+    monkeypatch.setattr(socket, "socket", WithoutIpv6)
+    result = probe(f"http://two.example:{port}/good/v1")
+    if listens:
+        assert result.outcome == "success", result.detail
+    else:
+        # What the address says that can be tried, and not what the kernel says of the other.
+        assert (result.outcome, "connection refused" in result.detail) == ("connect", True), result.detail
+
+
+def test_a_machine_that_lacks_every_family_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", 9, 0, 0))
+    monkeypatch.setattr(Recorder, "_resolve", lambda *_: [address, address])
+    monkeypatch.setattr(socket, "socket", WithoutIpv6)
+    result = probe("http://two.example:9/v1")
+    assert result.outcome == "connect" and "address family not supported" in result.detail
 
 
 def test_a_full_accept_queue_is_left_at_the_deadline() -> None:
@@ -215,6 +256,18 @@ def interrupted(deadline: Deadline) -> threading.Event:
     event = threading.Event()
     deadline.guard(event.set)
     return event
+
+
+def test_a_deadline_that_gets_no_thread_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    before = set(deadlines._running)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError), Deadline(60):
+            raise AssertionError("it was entered")
+    assert set(deadlines._running) == before
 
 
 def test_a_limit_is_reached_before_the_deadline_and_says_so() -> None:

@@ -4,6 +4,7 @@ The clock of TTFT starts at `sending_at`, when the connection is made: DNS, TCP 
 """
 
 import contextlib
+import errno
 import ipaddress
 import os
 import socket
@@ -20,6 +21,8 @@ from exporters.probe.wire.stamped import StampedResponse
 if TYPE_CHECKING:
     from exporters.probe.wire.session import KeptConnection
 
+# What a machine without IPv6 says of such an address; why another address did not answer tells more.
+_NO_WAY_THERE = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.ENETUNREACH)
 # How far behind the deadline the timeout of a single read lies.
 NET_SECONDS = 5.0
 
@@ -116,10 +119,11 @@ class Recorder:
         return addresses
 
     def _connect(self, addresses: list[Address], options: Iterable[tuple[int, int, int | bytes]]) -> socket.socket:
-        failed: OSError = OSError("the name has no address")
+        failed: OSError | None = None
         for position, (family, kind, protocol, _, address) in enumerate(addresses):
-            sock = socket.socket(family, kind, protocol)
+            sock = None
             try:
+                sock = socket.socket(family, kind, protocol)
                 for option in options:
                     sock.setsockopt(*option)
                 # An address that swallows packets must leave time for the others.
@@ -128,10 +132,12 @@ class Recorder:
                 self.deadline.guard_socket(sock)
                 sock.connect(address)
             except OSError as error:
-                sock.close()
-                failed = error
+                if sock is not None:
+                    sock.close()
+                if failed is None or error.errno not in _NO_WAY_THERE:
+                    failed = error
             else:
                 # From here on the deadline interrupts; the timeout of a single read is the net below it.
                 sock.settimeout(self.deadline.remaining() + NET_SECONDS)
                 return sock
-        raise failed
+        raise failed or OSError("the name has no address")

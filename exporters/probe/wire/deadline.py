@@ -51,7 +51,12 @@ class Deadline:
     def __enter__(self) -> "Deadline":
         with _running_lock:
             _running.add(self)
-        threading.Thread(target=self._watch, name="probe-deadline", daemon=True).start()
+        try:
+            threading.Thread(target=self._watch, name="probe-deadline", daemon=True).start()
+        except BaseException:
+            # Where no thread can be started, nobody leaves what was not entered.
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(
