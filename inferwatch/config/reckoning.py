@@ -24,7 +24,7 @@ def text_tokens(text: str, characters_per_token: int = CHARACTERS_PER_TOKEN) -> 
     Tokenizers cut numbers into digits, and Chinese, Japanese and Korean into about a character each, so digits and
     whatever is not ASCII count as one token; other characters share one.
     """
-    plain = len(text.encode().translate(None, _TOKENS_EACH))
+    plain = len(text.encode("utf-8", "surrogatepass").translate(None, _TOKENS_EACH))
     return len(text) - plain - (-plain // characters_per_token)
 
 

@@ -34,6 +34,8 @@ def scenario(**more: Any) -> Scenario:
         ("2 x 12", 4),
         ("请用一句话解释什么是人工智能,并给出一个例子。", 23),
         ("名 name", 3),
+        # A schema from a file may hold half a character.
+        ("\ud800", 1),
     ],
 )
 def test_the_tokens_of_a_text(text: str, tokens: int) -> None:

@@ -38,7 +38,7 @@ class Booking:
 
 @dataclass(frozen=True)
 class _Seen:
-    """The most tokens that probes of a question were found to need: the prompt as its server counts it, and to prime."""
+    """The most tokens that probes of a question were found to need: of its prompt as the server counts, and to prime."""
 
     prompt: int = 0
     primer: int = 0
