@@ -38,7 +38,7 @@ class Booking:
 
 @dataclass(frozen=True)
 class _Seen:
-    """The most tokens that probes of a question were found to need: of its prompt as the server counts, and to prime."""
+    """The most tokens that a question was found to need, for its prompt and for the answer that primes it."""
 
     prompt: int = 0
     primer: int = 0
