@@ -1,6 +1,7 @@
 """When `/probe` shows a result instead of running a probe: not what only a short scrape failed, and not for ever."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +10,7 @@ from hostile import HostileServer
 from probe_helpers import PATIENCE, until
 from test_probe_oneshot import Asked, probes, shown
 
+from exporters.probe.asking.run import ProbeResult
 from exporters.probe.views.oneshot import AT_ONCE
 from exporters.probe.wire.deadline import expire_all
 from inferwatch.exposition import Response
@@ -48,6 +50,13 @@ def test_of_the_schedule_s_result_and_another_the_newest_is_shown(hostile: Hosti
     later = shown(asked())
     assert "probe_duration_seconds" in found and "probe_duration_seconds" not in later
     assert (later["probe_timeout_seconds"], probes(hostile)) == (20, 2)
+
+
+def test_a_kept_connection_that_the_server_had_closed_is_no_answer(hostile: HostileServer) -> None:
+    asked = Asked(hostile.url("good"))
+    stale = ProbeResult("chat", "short", "m", "tainted", "nothing was measured", stale_connection=True)
+    asked.prober.plans()["chat", "short"].record.end(stale, asked.config.targets[0].slo, time.time())
+    assert "probe_llm_ttft_seconds" in shown(asked()) and probes(hostile) == 1
 
 
 class Waiting:
