@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from exporters.probe.failures import ProbeError
 from exporters.probe.protocols import PROTOCOLS
+from exporters.probe.protocols.base import LONGEST_LABEL, label
 from exporters.probe.wire.way import way_to
 from inferwatch.config import Target
 from stack.check.findings import Finding, fail, ok, warn
@@ -133,7 +134,11 @@ def _model(target: Target, served: Served) -> Finding:
             return fail("model", "the server lists no model", "load one, or write model:")
         return warn("model", f"the server lists no model, so {target.model} is not confirmed", "load it")
     if target.model is None:
-        return ok("model", f"{served.ids[0]} is probed, the first that is served")
+        first = next(filter(label, served.ids), None)
+        if first is None:
+            text = f"no model is listed by a name that is printable and at most {LONGEST_LABEL} characters long"
+            return fail("model", text, "write model: with the one to probe")
+        return ok("model", f"{first} is probed, the first that is served")
     if target.model in served.ids:
         return ok("model", f"{target.model} is served")
     if served.owners == {LLAMACPP}:

@@ -263,6 +263,27 @@ def test_a_target_that_may_be_woken_from_now_on_is_not_shown_as_asleep(hostile: 
     assert paused(prober, woken)["asleep"] == 0
 
 
+def test_what_was_asked_before_a_reload_is_not_shown_of_another_server(
+    hostile: HostileServer, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = configured(hostile, server)
+    elsewhere = parse_config(
+        f"targets: [{{name: chat, url: '{hostile.url('no_usage')}', model: m, wake: false, awake_url: 'http://h/x'}}]",
+        "f.yml",
+        {},
+    )
+    prober = Prober()
+    prober.apply(config)
+
+    def asleep(*_: object) -> bool:
+        prober.apply(elsewhere)
+        return True
+
+    monkeypatch.setattr(naps, "sleeps", asleep)
+    prober.run(("chat", "short"))
+    assert (paused(prober, config)["asleep"], paused(prober, elsewhere)["asleep"]) == (1, 0)
+
+
 def test_a_target_of_which_nothing_is_known_is_left_alone_and_not_shown_as_asleep(
     hostile: HostileServer, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -80,6 +80,8 @@ def test_a_server_without_a_list_but_with_a_configured_model() -> None:
     ("served", "model", "level", "text"),
     [
         (models("a", "b"), "", "ok", "a is probed, the first that is served"),
+        (models("x" * 129, "a"), "", "ok", "a is probed, the first that is served"),
+        (models("x" * 129, "a\u2028"), "", "fail", "no model is listed by a name that is printable and at most 128"),
         (models("a", "b"), "model: c", "fail", "c is not served; served: a, b"),
         (models(), "", "fail", "the server lists no model"),
         (models(), "model: c", "warn", "the server lists no model, so c is not confirmed"),

@@ -39,7 +39,7 @@ class PausedCollector(Collector):
             paused = {
                 "budget": target.name in spent,
                 "retry_after": self._manners.paused(target.name) > 0,
-                "asleep": self._naps.asleep(target.name),
+                "asleep": self._naps.asleep(target),
             }
             for reason in metrics.PAUSE_REASONS:
                 families.add(metrics.PAUSED, {"target": target.name, "reason": reason}, paused[reason])

@@ -76,11 +76,6 @@ def by_target(plans: Iterable[Plan]) -> dict[str, list[Plan]]:
     return found
 
 
-def is_at(target: Target, before: Target | None) -> bool:
-    """Say whether a target is the same server as before."""
-    return before is not None and (target.url, target.api) == (before.url, before.api)
-
-
 def _close_unused(before: Mapping[Key, Plan], plans: Mapping[Key, Plan]) -> None:
     """Close the kept connections of plans that are in force no more."""
     in_use = {id(plan.kept) for plan in plans.values()}

@@ -9,12 +9,12 @@ from pathlib import Path
 from exporters.probe.asking.run import ProbeResult, run_probe, unasked
 from exporters.probe.asking.transcript import Transcript
 from exporters.probe.failures import ProbeError
-from exporters.probe.key import Key
+from exporters.probe.key import Key, server_of
 from exporters.probe.scheduling.expected import expected_seconds
 from exporters.probe.scheduling.history import History
 from exporters.probe.scheduling.late import Late
 from exporters.probe.scheduling.manners import Manners
-from exporters.probe.scheduling.plan import Plan, by_target, is_at, plans_of
+from exporters.probe.scheduling.plan import Plan, by_target, plans_of
 from exporters.probe.scheduling.refusals import Refusals
 from exporters.probe.scheduling.spending import Spending
 from exporters.probe.series.record import Record
@@ -73,23 +73,22 @@ class Prober:
             The keys that measure something new.
         """
         with self._lock:
-            before = {plan.target.name: plan.target for plan in self._plans.values()}
+            before = {server_of(plan.target) for plan in self._plans.values()}
             plans, fresh = plans_of(config, self._plans, self.model_of)
             self._plans = plans
             self._plans_of = by_target(plans.values())
-            names = {target.name for target in config.targets}
             # What another server said of itself says nothing about this one.
-            same = {target.name for target in config.targets if is_at(target, before.get(target.name))}
+            same = {target.name for target in config.targets if server_of(target) in before}
             self._succeeded = {name: at for name, at in self._succeeded.items() if name in same}
             self._models.forget_all_but(config.targets)
             # With the lock, so that a probe that ends now does not tell it to those who have just forgotten.
-            self.responses.apply(names)
+            self.responses.apply({target.name for target in config.targets})
             self.refusals.apply(config.targets)
             self.identities.forget_all_but(same)
             self.manners.forget_all_but(set(plans) - fresh, same)
             self.history.forget_all_but(set(plans) - fresh)
         self.spending.apply(config)
-        self.naps.forget_all_but(same & {target.name for target in config.targets if not target.wake})
+        self.naps.forget_all_but(config.targets)
         return fresh
 
     def plans(self) -> Mapping[Key, Plan]:
@@ -181,7 +180,7 @@ class Prober:
         After a reload its record may be nobody's, and its server not the target's any more: then nothing of it may
         show in what is in force.
         """
-        now = self._clock()
+        name, now = plan.target.name, self._clock()
         with self._lock:
             held = self._plans.get(plan.key)
             in_force = held is not None and held.record is plan.record
@@ -193,24 +192,22 @@ class Prober:
                 return False
             self.manners.ended(plan.key, result.outcome, result.retry_after_seconds)
             self.history.add(plan.key, result, now)
-            self.responses.count(plan.target.name, result.status_code)
-            changed = self.identities.saw(
-                plan.target.name, result.model_name, result.response_model, result.fingerprint
-            )
+            self.responses.count(name, result.status_code)
+            changed = self.identities.saw(name, result.model_name, result.response_model, result.fingerprint)
             if result.outcome == "success":
-                self._succeeded[plan.target.name] = time.monotonic()
+                self._succeeded[name] = time.monotonic()
             refuses = result.refused and self.refusals.add(held.target, result.model_name, result.refused)
         for field in changed:
-            log.warning("target %s: its answers name another %s than before", plan.target.name, field)
+            log.warning("target %s: its answers name another %s than before", name, field)
         if refuses:
-            log.warning("target %s refuses %s; its probes send it no more", plan.target.name, result.refused)
+            log.warning("target %s refuses %s; its probes send it no more", name, result.refused)
         # What was found out is used at once, by a probe that is counted as one of its own; and a server that is down
         # would be found out an interval later over a kept connection than over a new one.
         return bool(refuses) or result.stale_connection
 
     def _note_patience(self, target: Target, result: ProbeResult) -> bool:
         """Note what a server asked for if a target is still there; return whether one is. The lock must be held."""
-        there = any(is_at(plan.target, target) for plan in self._plans_of.get(target.name, ()))
+        there = any(server_of(plan.target) == server_of(target) for plan in self._plans_of.get(target.name, ()))
         if there:
             self.manners.asked_for_patience(target.name, result.outcome, result.retry_after_seconds)
         return there

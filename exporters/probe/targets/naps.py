@@ -7,13 +7,14 @@ answer is not taken for asleep: a server that is down must be found out, and so 
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from exporters.probe.failures import ProbeError
+from exporters.probe.key import Server, server_of
 from exporters.probe.targets.recognition import LARGEST_METRICS_PAGE, TIMEOUT, ask, origin
 from exporters.probe.wire.way import way_to
 from inferwatch.config import Target
@@ -36,7 +37,7 @@ class Naps:
     def __init__(self, engine_of: Callable[[Target], str]) -> None:
         self._engine_of = engine_of
         self._lock = threading.Lock()
-        self._found: dict[str, bool | None] = {}
+        self._found: dict[Server, bool | None] = {}
 
     def may_probe(self, target: Target, model: str, within: float = inf) -> bool:
         """Ask, for no longer than `within` seconds, and say whether a probe would wake nobody.
@@ -51,20 +52,21 @@ class Naps:
             log.exception("target %s: inferwatch failed to find out whether it sleeps", target.name)
             found = None
         with self._lock:
-            before = self._found.get(target.name, False)
-            self._found[target.name] = found
+            before = self._found.get(server_of(target), False)
+            self._found[server_of(target)] = found
         if found is not before:
             _log(target, found)
         return found is False
 
-    def asleep(self, target: str) -> bool:
-        """Say whether a target slept when it was asked last."""
-        return self._found.get(target) is True
+    def asleep(self, target: Target) -> bool:
+        """Say whether a target that must not be woken slept when it was asked last."""
+        return not target.wake and self._found.get(server_of(target)) is True
 
-    def forget_all_but(self, targets: Collection[str]) -> None:
-        """Drop the targets that are configured no more, or may be woken now."""
+    def forget_all_but(self, targets: Iterable[Target]) -> None:
+        """Drop the targets that are configured no more, are another server, or may be woken now."""
+        servers = {server_of(target) for target in targets if not target.wake}
         with self._lock:
-            self._found = {name: found for name, found in self._found.items() if name in targets}
+            self._found = {server: found for server, found in self._found.items() if server in servers}
 
 
 def _log(target: Target, found: bool | None) -> None:

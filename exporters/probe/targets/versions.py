@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from exporters.probe.failures import ProbeError
+from exporters.probe.key import Server, server_of
 from exporters.probe.protocols.base import label
 from exporters.probe.redaction import Redaction
 from exporters.probe.steps import Steps
@@ -60,14 +61,6 @@ def own_version(target: Target) -> str | None:
         return None
 
 
-# A target's name, URL and API: with another of these it is asked anew, as its identity is forgotten too.
-_Server = tuple[str, str, str]
-
-
-def _server(target: Target) -> _Server:
-    return target.name, target.url, target.api
-
-
 class ServerVersions:
     """Asks the engines of targets for their versions.
 
@@ -91,7 +84,7 @@ class ServerVersions:
         self._clock = clock
         self._lock = threading.Lock()
         self._steps = Steps()
-        self._again_at: dict[_Server, float] = {}
+        self._again_at: dict[Server, float] = {}
         self._versions: dict[str, dict[str, str]] = {}  # by target and address
 
     def refresh(self, config: Config | None) -> None:
@@ -99,10 +92,10 @@ class ServerVersions:
         targets = {target.name: target for target in (config.targets if config else ())}
         now = self._clock()
         with self._lock:
-            servers = {_server(target) for target in targets.values()}
+            servers = {server_of(target) for target in targets.values()}
             self._again_at = {server: at for server, at in self._again_at.items() if server in servers}
             self._versions = {name: known for name, known in self._versions.items() if name in targets}
-            due = [target for target in targets.values() if self._again_at.get(_server(target), now) <= now]
+            due = [target for target in targets.values() if self._again_at.get(server_of(target), now) <= now]
         due = [target for target in due if self._awake(target.name)]
         if due:
             with ThreadPoolExecutor(min(_AT_ONCE, len(due)), "versions") as pool:
@@ -132,6 +125,6 @@ class ServerVersions:
             self._versions[target.name] = known
             # Without an engine there was nothing to ask; it may be recognised soon.
             if engines:
-                self._again_at[_server(target)] = self._clock() + RECHECK_SECONDS
+                self._again_at[server_of(target)] = self._clock() + RECHECK_SECONDS
         if version := label(", ".join(sorted(set(known.values())))):
             self._saw(target.name, version)

@@ -116,7 +116,7 @@ class TargetsPage:
             return "pauses until midnight (UTC): the day's budget is spent"
         if (seconds := self._prober.manners.paused(target.name)) > 0:
             return f"pauses for {seconds:.0f} s more, as the server asked (Retry-After)"
-        if self._prober.naps.asleep(target.name):
+        if self._prober.naps.asleep(target):
             return "sleeps, and is not woken (wake: false)"
         return ""
 
