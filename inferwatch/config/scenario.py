@@ -115,6 +115,12 @@ class Scenario(Strict):
             for path, checks in self._all_checks() or [(("response_format",), Checks())]:
                 if checks.schema_of_answer is None:
                     yield path, "response_format: json_schema needs checks: with json_schema or json_schema_file"
+        if self.response_format == "json_object":
+            for path, checks in self._all_checks():
+                if checks.schema_of_answer is not None and not checks.schema_of_answer.takes_objects:
+                    key = "json_schema" if checks.json_schema is not None else "json_schema_file"
+                    sentence = "with response_format: json_object every answer is an object; write type: object"
+                    yield (*path, key), sentence
 
     def _of_language(self) -> Iterator[Finding]:
         """Yield each check that no answer can pass: a word has at least one token."""

@@ -44,6 +44,12 @@ class Schema:
         """The schema as data."""
         return dict(json.loads(self.text))
 
+    @property
+    def takes_objects(self) -> bool:
+        """Whether its `type`, if it has one, lets a value be an object."""
+        kinds = self.document.get("type", "object")
+        return "object" in ([kinds] if isinstance(kinds, str) else kinds)
+
     def broken_by(self, value: Any) -> str | None:
         """Return which rule of the schema a value breaks, as a path in the schema; None if it breaks none.
 
