@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import hostile_apis  # noqa: F401 - registers its behaviours
 import hostile_failures  # noqa: F401 - registers its behaviours
+import hostile_refusals  # noqa: F401 - registers its behaviours
 import hostile_streams  # noqa: F401 - registers its behaviours
 from hostile_peer import BEHAVIOURS, MODEL, Peer, read_request
 

@@ -114,24 +114,6 @@ def ollama_stall(peer: Peer) -> None:
     peer.hold()
 
 
-@behaviour
-def picky(peer: Peer) -> None:
-    """Refuses each parameter in its own way, one at a time, and then answers."""
-    refusals: dict[str, tuple[str, object]] = {
-        "stream_options": ("422 Unprocessable", {"detail": [{"loc": ["body", "stream_options"], "msg": "extra"}]}),
-        "max_tokens": (
-            "400 Bad Request",
-            {"error": {"message": "'max_tokens' is not supported. Use 'max_completion_tokens' instead."}},
-        ),
-        "temperature": ("400 Bad Request", {"error": {"message": "unsupported value", "param": "temperature"}}),
-    }
-    for name, (status, answer) in refusals.items():
-        if name in peer.body:
-            peer.plain(status, "application/json", json.dumps(answer))
-            return
-    BEHAVIOURS["no_usage"](peer)
-
-
 def event(kind: str, **more: object) -> bytes:
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **more})}\n\n".encode()
 

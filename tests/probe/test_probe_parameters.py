@@ -82,6 +82,28 @@ def test_a_refused_parameter_is_left_out_or_replaced() -> None:
     assert fitted(body, {"temperature", "max_tokens", "stream_options"}) == {"model": "m", "max_completion_tokens": 64}
 
 
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("fastapi", {"stream_options", "temperature"}),
+        ("mistral", {"stream_options", "temperature"}),
+        ("nested", {"stream_options"}),
+        ("empty_param", {"stream_options"}),
+        ("one_api", {"stream_options"}),
+    ],
+)
+def test_every_servers_words_of_a_refusal_end_in_an_answer(
+    hostile: HostileServer, name: str, refused: set[str]
+) -> None:
+    prober = Prober()
+    text = f"targets: [{{name: chat, url: '{hostile.url(f'picky_{name}')}', model: m}}]"
+    prober.apply(parse_config(text, "inferwatch.yml", {}))
+    prober.run(KEY)
+    outcomes = prober.records()[KEY].snapshot()[1].outcomes
+    assert (outcomes["http_4xx"], outcomes["success"]) == (len(refused), 1)
+    assert prober.refusals.by_target() == {"chat": refused}
+
+
 def test_each_refusal_is_a_failed_probe_and_found_out_once(hostile: HostileServer) -> None:
     text = f"targets: [{{name: chat, url: '{hostile.url('picky')}', model: m}}]"
     prober = Prober()
