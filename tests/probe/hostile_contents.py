@@ -60,6 +60,16 @@ _told("parts_in_parts", [{"content": _nested(300)}], Facts("no_tokens", ttft=Non
 _told("no_delta", [7, "text", [], None], Facts("no_tokens", ttft=None, e2e=None, tpot=None, text=""))
 
 
+@stream(CHAT, Facts(output=2, finish="tool_calls", e2e=0.32, text=""))
+def calls_at_one_index(say: Dialect) -> Steps:
+    """Ollama's endpoint for OpenAI gives each call the index 0 and an id of its own."""
+    yield 0.1, say.start()
+    for number, name in enumerate(("weather", "clock")):
+        function = {"name": name, "arguments": "{}"}
+        yield 0.3 + number * STEP, say.delta({"tool_calls": [{"index": 0, "id": name, "function": function}]})
+    yield from ended(say.end("tool_calls", 2))
+
+
 @stream(CHAT, Facts(text="".join((*WORDS[:8], "\U0001f642"))))
 def split_surrogates(say: Dialect) -> Steps:
     """A character beyond U+FFFF in two escapes, which two events share; alone, neither can be encoded."""
