@@ -54,7 +54,7 @@ class StateFile:
         """Return what `read` makes of the JSON; None without a file, or, with a line in the log, if it is broken.
 
         Args:
-            read: Raises ValueError, KeyError, TypeError or AttributeError for JSON that is not what it wrote.
+            read: Raises ValueError, OverflowError, LookupError, TypeError or AttributeError for what it did not write.
             otherwise: What happens to it then, as the end of the sentence.
         """
         if self._path is None:
@@ -63,7 +63,7 @@ class StateFile:
             return read(json.loads(self._path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (OSError, ArithmeticError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
             log.error("%s cannot be read (%s); %s %s", self._path, type(error).__name__, self._what, otherwise)
             return None
 

@@ -1,6 +1,8 @@
 """What probes may spend in a day, across restarts, worked out by hand on a clock of the test's own."""
 
 import json
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,39 @@ def test_a_broken_count_is_told_and_counted_from_0(tmp_path: Path, text: str, ca
     (tmp_path / FILE_NAME).write_text(text)
     assert Budgets(Clock(), tmp_path).taken("chat") == Amount()
     assert "is counted from 0" in caplog.text
+
+
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=3),
+    st.just([]),
+    st.just({}),
+    st.just({"": {}}),
+)
+ODD_COUNTS: list[Callable[[object], object]] = [
+    lambda odd: odd,
+    lambda odd: {"day": odd, "targets": {}},
+    lambda odd: {"day": 0, "targets": odd},
+    lambda odd: {"day": 0, "targets": {"chat": odd}},
+    lambda odd: {"day": 0, "targets": {"chat": {"tokens": odd, "money": {}}}},
+    lambda odd: {"day": 0, "targets": {"chat": {"tokens": 7, "money": odd}}},
+    lambda odd: {"day": 0, "targets": {"chat": {"tokens": 7, "money": {"USD": odd}}}},
+]
+
+
+@given(count=st.sampled_from(ODD_COUNTS), odd=ODD)
+def test_an_odd_count_ends_nothing(count: Callable[[object], object], odd: object) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / FILE_NAME).write_text(json.dumps(count(odd)))
+        budgets = Budgets(Clock(), Path(folder))
+        taken = budgets.taken("chat", "USD")
+        assert taken.tokens >= 0 and 0 <= taken.money < float("inf")
+        spend(budgets, "chat", dollars(1, 0.1))
+        budgets.save()
+        assert Budgets(Clock(), Path(folder)).taken("chat", "USD").tokens == taken.tokens + 1
 
 
 def test_a_count_that_cannot_be_kept_is_told_and_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

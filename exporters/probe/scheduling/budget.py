@@ -1,5 +1,6 @@
 """What probes of a target have spent today (UTC), kept in a file, so that a restart does not begin the day anew."""
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -139,13 +140,19 @@ class Budgets:
 
 
 def _read(kept: Any) -> dict[tuple[int, str], _Account]:
-    number = int(kept["day"])
+    day = int(kept["day"])
     return {
-        (number, str(target)): _Account(
-            int(one["tokens"]), {str(currency): float(money) for currency, money in one["money"].items()}
+        (day, str(target)): _Account(
+            int(_spent(one["tokens"])), {str(currency): _spent(money) for currency, money in one["money"].items()}
         )
         for target, one in kept["targets"].items()
     }
+
+
+def _spent(kept: Any) -> float:
+    if not (isinstance(kept, int | float) and 0 <= kept < math.inf):
+        raise ValueError
+    return kept
 
 
 def _holds(limit: ProbeBudget | None, amount: Amount) -> bool:
