@@ -69,7 +69,12 @@ def test_a_restart_remembers_and_a_week_forgets(tmp_path: Path) -> None:
     assert not after.by_target()
 
 
-@pytest.mark.parametrize("text", ["", "{", "7", '{"chat": 1}', "[7]", '[{"target": "chat"}]', "\0", "[" * 9999])
+LATE = {"target": "chat", "url": "u", "api": "a", "engine": "e", "model": "m", "parameter": "store", "since": 10**400}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "7", '{"chat": 1}', "[7]", '[{"target": "chat"}]', "\0", "[" * 9999, json.dumps([LATE])]
+)
 def test_a_broken_file_is_told_and_found_out_again(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / FILE_NAME).write_text(text)
     assert not Refusals(Clock(), tmp_path).by_target()
