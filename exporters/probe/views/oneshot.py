@@ -12,10 +12,11 @@ from prometheus_client.exposition import choose_encoder
 from exporters.probe.asking.run import ProbeResult
 from exporters.probe.asking.transcript import Transcript
 from exporters.probe.scheduling.prober import Prober
+from exporters.probe.targets.time_left import SHORTEST_SECONDS
 from exporters.probe.views.any_target import AnyTarget
 from exporters.probe.views.explain import explained
 from exporters.probe.views.oneshot_metrics import OneShotCollector
-from exporters.probe.views.oneshot_request import SHORTEST_TIMEOUT, Question, Wanted, last, wanted_by
+from exporters.probe.views.oneshot_request import Question, Wanted, last, wanted_by
 from exporters.probe.views.quoted import Quoted
 from inferwatch.config import Config
 from inferwatch.exposition import Request, Response
@@ -115,7 +116,7 @@ class OneShots:
             left = wanted.seconds - (time.monotonic() - asked_at) if waits else wanted.seconds
             wanted = wanted.within(left)
             found = self._fresh(wanted)
-            if found is None and left < SHORTEST_TIMEOUT:
+            if found is None and left < SHORTEST_SECONDS:
                 return busy
             return found or self._run(wanted)
         finally:

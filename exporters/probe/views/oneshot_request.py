@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from exporters.probe.targets.time_left import SHORTEST_SECONDS
 from exporters.probe.views.any_target import target_of
 from inferwatch.config import Config, Scenario, Target
 from inferwatch.config.ability import cannot_ask
@@ -13,7 +14,6 @@ from inferwatch.exposition import Request
 TIMEOUT_HEADER = "x-prometheus-scrape-timeout-seconds"
 # What is left of the scrape's timeout for the way back.
 TIMEOUT_OFFSET = 0.5
-SHORTEST_TIMEOUT = 0.1
 
 Question = tuple[Target, str, Scenario]
 
@@ -57,7 +57,7 @@ class Wanted:
 
     def within(self, seconds: float) -> "Wanted":
         """Return the same probe, with at most so many seconds for all of it."""
-        timeout = max(min(self.timeout, seconds / self._requests), SHORTEST_TIMEOUT)
+        timeout = max(min(self.timeout, seconds / self._requests), SHORTEST_SECONDS)
         return replace(self, scenario=self.scenario.model_copy(update={"timeout": timeout}))
 
     @property
