@@ -106,11 +106,8 @@ class Exchange:
                 yield source.stamped.at, data
             elif raw.closed:
                 raw.release_conn()
-                if deadline.passed_at is not None and not delimited:
-                    # The interruption looks like the end of a body that only the end of the connection tells.
-                    ended_at = source.stamped.ended_at
-                    if ended_at is None or ended_at >= deadline.passed_at:
-                        raise ConnectionLostError("interrupted")
+                if not delimited and _cut_off(source.stamped.ended_at, deadline):
+                    raise ConnectionLostError("interrupted")
                 return
             # Else a decompressor took the bytes and has nothing to give yet.
 
@@ -141,6 +138,11 @@ class Exchange:
             failure = failure_of_status(self.status, error_identifier(error), headers.get("Location"))
             failure.retry_after = retry_after_seconds(headers.get("Retry-After"), time.time())
             raise failure
+
+
+def _cut_off(ended_at: float | None, deadline: Deadline) -> bool:
+    """Say whether the deadline ended a connection, which looks as if the server had: what comes first did it."""
+    return deadline.passed_at is not None and (ended_at is None or ended_at >= deadline.passed_at)
 
 
 @contextmanager
