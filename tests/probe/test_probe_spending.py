@@ -341,6 +341,39 @@ def test_a_refused_probe_pauses_its_target_until_midnight_or_an_edit() -> None:
     assert spending.paused() == set() and book(spending, large) is not None
 
 
+def test_the_log_says_once_a_day_and_after_an_edit_why_a_probe_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    clock, small = Clock(), config("probe_budget: {tokens_per_day: 80}")
+    spending = Spending(clock)
+    spending.apply(small)
+    said = "of the 80 tokens of probe_budget 6 are left for today (UTC), and one probe of 'short' may use 74 tokens"
+    for day in range(2):
+        clock.now = day * DAY
+        assert book(spending, small) is not None and not caplog.messages
+        assert [book(spending, small) for _ in range(3)] == [None] * 3
+        assert caplog.messages == [f"target chat: {said}"]
+        caplog.clear()
+    spending.apply(small)
+    (target,) = small.targets
+    assert spending.book(target, "short", small.scenarios["short"], due=False) is None and not caplog.messages
+    assert book(spending, small) is None and len(caplog.messages) == 1
+
+
+def test_the_log_says_of_a_prompt_that_is_longer_for_its_server_that_it_never_fits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock, small = Clock(), config("probe_budget: {tokens_per_day: 80}")
+    spending = Spending(clock)
+    spending.apply(small)
+    booking = book(spending, small)
+    assert booking is not None
+    spending.settle(booking, counted(30))
+    clock.now = DAY
+    assert book(spending, small) is None
+    assert caplog.messages == [
+        "target chat: one probe of 'short' may use 94 tokens, more than the 80 of probe_budget; allow more"
+    ]
+
+
 def test_money_is_counted_for_prices_by_the_token_alone() -> None:
     spending, hourly = Spending(Clock()), config("cost: {per_hour: 2}")
     spending.apply(hourly)

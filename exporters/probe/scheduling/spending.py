@@ -1,5 +1,6 @@
 """What a probe may cost, what it did cost, and whether the day's budget of its target holds it."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +14,8 @@ from exporters.probe.scheduling.budget import FILE_NAME, Amount, Budgets, Reserv
 from exporters.probe.scheduling.unaffordable import unaffordable
 from inferwatch.config import Config, Scenario, Target
 from inferwatch.config.reckoning import most_tokens, primer_tokens, prompt_tokens
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Spending:
         # With who was asked, and what: another question needs others.
         self._seen: dict[Key, tuple[Target, Mapping[str, object], _Seen]] = {}
         self._refused: dict[Key, int] = {}  # the day on which a probe was refused
+        self._told: dict[Key, int] = {}  # the day on which the log said so
         self._money: dict[tuple[str, str], float] = {}  # by target and currency
 
     def apply(self, config: Config) -> None:
@@ -72,7 +76,7 @@ class Spending:
         with self._lock:
             self._seen = {key: seen for key, seen in self._seen.items() if key[0] in targets}
             # A budget that was raised may hold what it did not; the next probe that is due finds out.
-            self._refused = {}
+            self._refused, self._told = {}, {}
             self._money = {key: self._money.get(key, 0.0) for key in priced}
 
     def book(self, target: Target, name: str, scenario: Scenario, *, due: bool = True) -> Booking | None:
@@ -91,9 +95,13 @@ class Spending:
             if reserved is not None:
                 self._refused.pop(key, None)
                 return Booking(target, name, scenario, prompt, reserved)
-            if due:
-                self._refused[key] = self.budgets.day()
-            return None
+            if not due:
+                return None
+            today = self._refused[key] = self.budgets.day()
+            told, self._told[key] = self._told.get(key) == today, today
+        if not told:
+            log.warning("target %s: %s", target.name, self.why_not(target, name, scenario, "probe_budget"))
+        return None
 
     def settle(self, booking: Booking, result: ProbeResult | None) -> None:
         """Replace a booking by what the probe did cost; None is a probe that was never sent."""
