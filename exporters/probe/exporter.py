@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from exporters.probe import metrics
 from exporters.probe.asking.lag import MONITOR
+from exporters.probe.key import server_of
 from exporters.probe.reload import ConfigKeeper
 from exporters.probe.scheduling.paused import PausedCollector
 from exporters.probe.scheduling.prober import Prober
@@ -33,7 +34,7 @@ from exporters.probe.views.oneshot import OneShots
 from exporters.probe.views.pages import TargetsPage
 from exporters.probe.wire.deadline import expire_all
 from inferwatch import __version__
-from inferwatch.config import Config
+from inferwatch.config import Config, Target
 from inferwatch.exposition import ExpositionServer, Request, Response, Route
 from inferwatch.web_config.health import WebConfigHealth
 from inferwatch.web_config.keeper import WebConfigKeeper
@@ -136,6 +137,7 @@ class ProbeExporter:
     def _apply(self, config: Config) -> None:
         fresh = self._prober.apply(config)
         self._meter.apply(config)
+        self._versions.apply(config)
         MONITOR.tolerated_seconds = config.prober.max_lag
         if self._schedule is None:
             return
@@ -160,9 +162,12 @@ class ProbeExporter:
         self._steps.run("recognising engines", lambda: self._kinds.refresh(config))
         self._steps.run("asking for versions", lambda: self._versions.refresh(config))
 
-    def _saw_version(self, target: str, version: str) -> None:
-        if self._prober.identities.saw_version(target, version):
-            log.warning("target %s: its server is of another version than before: %s", target, version)
+    def _saw_version(self, target: Target, version: str) -> None:
+        config = self.keeper.config
+        # It may have been asked before a reload, since which the target is another server.
+        there = config is not None and server_of(target) in map(server_of, config.targets)
+        if there and self._prober.identities.saw_version(target.name, version):
+            log.warning("target %s: its server is of another version than before: %s", target.name, version)
 
     def _health(self) -> str | None:
         silent = time.monotonic() - self._watched_at

@@ -10,7 +10,7 @@ from probe_helpers import until
 from exporters.probe.exporter import ProbeExporter
 from exporters.probe.targets.engine_kinds import EngineKinds
 from exporters.probe.targets.versions import AWAKE_SECONDS, RECHECK_SECONDS, ServerVersions, version_at
-from inferwatch.config import Config, parse_config
+from inferwatch.config import Config, Target, parse_config
 from inferwatch.engines import load_engines
 
 PROPS = {"default_generation_settings": {}, "total_slots": 4}
@@ -35,6 +35,7 @@ class Watched:
         )
 
     def refresh(self, later: float = 0.0, *, succeeded: bool = True) -> list[str]:
+        self.versions.apply(self.config)
         self.now += later
         self.succeeded = self.now if succeeded else self.succeeded
         self.versions.refresh(self.config)
@@ -105,6 +106,15 @@ def test_another_api_at_the_same_address_is_asked_at_once(server: Server) -> Non
     assert watched.refresh(1) == ["0.11.0", "0.11.0"]
 
 
+def test_a_server_that_comes_back_is_asked_at_once(server: Server) -> None:
+    # Its identity was forgotten with it, however short the time between.
+    server.pages["/version"] = {"version": "0.11.0"}
+    watched = Watched(config(f"{server.url}/v1", "engine: vllm"))
+    watched.refresh()
+    watched.versions.apply(Config())
+    assert watched.refresh(1) == ["0.11.0", "0.11.0"]
+
+
 def test_before_a_first_success_nothing_is_asked(server: Server) -> None:
     watched = Watched(config(f"{server.url}/v1", "engine: vllm"))
     watched.succeeded = None
@@ -143,10 +153,10 @@ def test_one_target_that_cannot_be_dealt_with_keeps_no_other_from_being_asked(
     watched = Watched(parse_config(f"targets: {targets}", "f", {}))
     saw: list[str] = []
 
-    def fail_at_a(target: str, version: str) -> None:
-        if target == "a":
+    def fail_at_a(target: Target, version: str) -> None:
+        if target.name == "a":
             raise KeyError("a bug")
-        saw.append(target)
+        saw.append(target.name)
 
     watched.versions._saw = fail_at_a
     watched.refresh()
@@ -170,3 +180,30 @@ def test_the_exporter_shows_it(tmp_path: Path, hostile: HostileServer) -> None:
             until(lambda: identities.all()["chat", "m"].names["server_version"] == "0.11.0", "the version")
         finally:
             running.stop()
+
+
+def test_a_version_that_was_asked_for_before_a_reload_is_not_another_servers(
+    tmp_path: Path, hostile: HostileServer
+) -> None:
+    file = tmp_path / "inferwatch.yml"
+    file.write_text("targets: []\n")
+    running = ProbeExporter(file, None, "127.0.0.1:0")
+    known = running._prober.identities
+
+    def edit(behaviour: str) -> Target:
+        file.write_text(f"targets: [{{name: chat, url: '{hostile.url(behaviour)}', model: m}}]\n")
+        assert running.keeper.reload() is None
+        running._prober.run(("chat", "short"))
+        assert running.keeper.config is not None
+        return running.keeper.config.targets[0]
+
+    running.start()
+    try:
+        before = edit("good")
+        running._saw_version(before, "0.11.0")
+        assert known.all()["chat", "m"].names["server_version"] == "0.11.0"
+        edit("no_usage")
+        running._saw_version(before, "0.11.0")
+        assert known.all()["chat", "m"].names["server_version"] == ""
+    finally:
+        running.stop()

@@ -67,7 +67,7 @@ class ServerVersions:
     Args:
         engines: Returns what is known of a target's engines, by address.
         succeeded_at: Returns when a probe of a target succeeded last, in monotonic seconds; None if none did.
-        saw: Is told a target's name and its version; several versions at once are joined with commas.
+        saw: Is told a target as it was asked, and its version; several versions at once are joined with commas.
         clock: Returns monotonic seconds.
     """
 
@@ -75,7 +75,7 @@ class ServerVersions:
         self,
         engines: Callable[[Target], Mapping[str, Recognised]],
         succeeded_at: Callable[[str], float | None],
-        saw: Callable[[str, str], None],
+        saw: Callable[[Target, str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engines = engines
@@ -87,15 +87,20 @@ class ServerVersions:
         self._again_at: dict[Server, float] = {}
         self._versions: dict[str, dict[str, str]] = {}  # by target and address
 
+    def apply(self, config: Config) -> None:
+        """Take a configuration over: a server that is not in it is asked at once if it is configured again."""
+        servers = {server_of(target) for target in config.targets}
+        names = {target.name for target in config.targets}
+        with self._lock:
+            self._again_at = {server: at for server, at in self._again_at.items() if server in servers}
+            self._versions = {name: known for name, known in self._versions.items() if name in names}
+
     def refresh(self, config: Config | None) -> None:
         """Ask the targets that are due and awake; takes at most a few seconds per eight addresses without an answer."""
-        targets = {target.name: target for target in (config.targets if config else ())}
         now = self._clock()
         with self._lock:
-            servers = {server_of(target) for target in targets.values()}
-            self._again_at = {server: at for server, at in self._again_at.items() if server in servers}
-            self._versions = {name: known for name, known in self._versions.items() if name in targets}
-            due = [target for target in targets.values() if self._again_at.get(server_of(target), now) <= now]
+            targets = config.targets if config else ()
+            due = [target for target in targets if self._again_at.get(server_of(target), now) <= now]
         due = [target for target in due if self._awake(target.name)]
         if due:
             with ThreadPoolExecutor(min(_AT_ONCE, len(due)), "versions") as pool:
@@ -127,4 +132,4 @@ class ServerVersions:
             if engines:
                 self._again_at[server_of(target)] = self._clock() + RECHECK_SECONDS
         if version := label(", ".join(sorted(set(known.values())))):
-            self._saw(target.name, version)
+            self._saw(target, version)
