@@ -12,8 +12,9 @@ from hostile_peer import BEHAVIOURS, Peer
 from probe_helpers import PATIENCE, scenario, target, until
 
 from exporters.probe.asking import ask, reader
-from exporters.probe.asking.reader import ConnectionLostError, Exchange, exchange
+from exporters.probe.asking.reader import ConnectionLostError, Exchange, exchange, get
 from exporters.probe.asking.run import run_probe
+from exporters.probe.failures import ProbeError
 from exporters.probe.wire.connection import Recorder
 from exporters.probe.wire.deadline import Deadline
 
@@ -99,6 +100,18 @@ def test_what_ended_before_the_deadline_is_whole(framing: Framing, hostile: Host
             until(lambda: inbox._queued + len(source.fp.peek()) >= expected, "the whole body")
         answer.recorder.deadline.expire()
         assert b"".join(data for _, data in reads) == EVENTS
+
+
+def test_half_a_page_is_not_taken_for_a_whole_one(hostile: HostileServer) -> None:
+    """Neither is one that is asked for beside a probe, such as the list of models."""
+
+    def play(peer: Peer) -> None:
+        peer.sock.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhalf of")
+        peer.hold()
+
+    with mock.patch.dict(BEHAVIOURS, {"scripted": play}), pytest.raises(ProbeError, match="within 1 s") as caught:
+        get(hostile.url("scripted"), {}, 1.0, 1 << 20)
+    assert caught.value.outcome == "deadline"
 
 
 def test_half_an_answer_is_not_taken_for_a_whole_one(hostile: HostileServer) -> None:

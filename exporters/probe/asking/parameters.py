@@ -4,7 +4,7 @@ Nothing is sent a second time inside a probe; the refusal is that probe's outcom
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from http import HTTPStatus
 
 # The short limit of the request that primes a warm probe; models that reason first may refuse it for the probe's own.
@@ -45,12 +45,12 @@ def refused_parameter(status: int, answer: object, sent: Collection[str]) -> str
     sentence = " ".join(text for text in (error.get("message"), *details) if isinstance(text, str))
     # OpenAI names it; a list of `detail` names its place; others only write a sentence.
     places = _named_by_param(error.get("param"), sent) or {place for detail in details for place in _places(detail)}
-    named = [name for name in REPLACED if name in sent and (name in places if places else _mentions(sentence, name))]
+    candidates = [name for name in REPLACED if name in sent]
+    named = [name for name in candidates if name in places] if places else _named_in(sentence, candidates)
     # A limit that is too high is refused too; only a server that names the other parameter wants that one.
     if "max_tokens" in named and REPLACED["max_tokens"] not in sentence:
         named.remove("max_tokens")
-    # A sentence with several may quote the whole request.
-    return named[0] if len(named) == 1 or (places and named) else None
+    return named[0] if named else None
 
 
 def _named_by_param(param: object, sent: Collection[str]) -> set[str]:
@@ -62,8 +62,12 @@ def _named_by_param(param: object, sent: Collection[str]) -> set[str]:
     return {name} if name in sent else set()
 
 
-def _mentions(sentence: str, name: str) -> bool:
-    return re.search(rf"\b{name}\b", sentence) is not None
+def _named_in(sentence: str, candidates: Sequence[str]) -> list[str]:
+    """Return what a sentence names; of several those without a value, since it may quote the whole request."""
+    named = [name for name in candidates if re.search(rf"\b{name}\b", sentence)]
+    if len(named) < 2:
+        return named
+    return [name for name in named if re.search(rf"\b{name}\b(?!['\"`]?\s*[:=])", sentence)]
 
 
 def _details(answer: Mapping[str, object], error: Mapping[str, object]) -> list[object]:
