@@ -116,6 +116,23 @@ def test_usage(usage: object, counts: Usage | None) -> None:
     assert read("openai-chat", {"choices": [], "usage": usage})[0].usage == counts
 
 
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        (
+            {"input_tokens": 12, "output_tokens": 319, "output_tokens_details": {"reasoning_tokens": 317}},
+            (12, 319, 317),
+        ),
+        ({"input_tokens": 12, "output_tokens": 2, "total_tokens": 331}, (12, 319, 317)),
+        ({"input_tokens": 12, "output_tokens": 2, "total_tokens": 14}, (12, 2, None)),
+    ],
+)
+def test_usage_of_a_response(usage: object, counts: tuple[int | None, ...]) -> None:
+    response = {"status": "completed", "output": [], "usage": usage}
+    (event,) = read("openai-responses", {"type": "response.completed", "response": response})
+    assert event.usage == Usage(*counts)
+
+
 def test_done_and_legacy_text() -> None:
     events = read("openai-completions", {"choices": [{"text": "a"}]}, {"choices": [{"text": ""}]}, "[DONE]")
     assert events == [StreamEvent("content", "a"), StreamEvent(), StreamEvent(done=True)]

@@ -10,14 +10,13 @@ from exporters.probe.protocols.base import (
     Question,
     StreamEvent,
     Usage,
-    count,
     error_identifier,
     identifier,
 )
 from exporters.probe.protocols.calls import call_piece
 from exporters.probe.protocols.decoders import DocumentDecoder, Json, SseDecoder
 from exporters.probe.protocols.openai import MODELS_PATH, STREAM_TYPES, Tokens, timings
-from exporters.probe.protocols.openai_usage import reasoning_tokens
+from exporters.probe.protocols.openai_usage import usage_of
 from exporters.probe.protocols.shapes import choice, named_schema
 from inferwatch.config.ends import IN_OPENAI_WORDS
 
@@ -143,10 +142,7 @@ def _finish_reason(data: Json, items: list[Json]) -> str | None:
 
 
 def _usage(usage: object) -> Usage | None:
-    if not isinstance(usage, dict):
-        return None
-    reasoning = reasoning_tokens(usage.get("output_tokens_details"))
-    return Usage(count(usage.get("input_tokens")), count(usage.get("output_tokens")), reasoning)
+    return usage_of(usage, "input_tokens", "output_tokens")
 
 
 def _list(value: object) -> list[object]:
