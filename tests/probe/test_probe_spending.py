@@ -182,6 +182,8 @@ def test_a_count_that_cannot_be_kept_is_told_and_tried_again(tmp_path: Path, cap
     [
         (result(token_source="usage", prompt_tokens=11, output_tokens=5), (11, 5)),
         (result(token_source="chunks", output_tokens=5), (10, 5)),
+        # An answer in one piece, of which nobody counted the tokens.
+        (result(), (10, 64)),
         # Nothing was heard of all that the server may have done.
         (result("ttft_timeout"), (10, 64)),
         (result("truncated", token_source="chunks", output_tokens=3), (10, 64)),

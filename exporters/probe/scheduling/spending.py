@@ -165,14 +165,15 @@ def used(result: ProbeResult, prompt: int, output: int) -> tuple[int, int]:
 
     The server's own count where it gave one. Nothing for a request that was never sent, was refused with a status, or
     crossed the end of a kept connection.
-    Else a success is charged by its chunks, and any other for all that it might have used: `prompt` and `output`.
+    Else a success is charged by its chunks, and any other, or an answer in one piece, for all that it might have used:
+    `prompt` and `output`.
     """
     if result.token_source == "usage":  # noqa: S105 - it counts tokens and is no secret
         return result.prompt_tokens or prompt, result.output_tokens or 0
     if "send" not in result.phases or _is_refusal(result.status_code) or result.stale_connection:
         return 0, 0
-    if result.outcome == "success":
-        return result.prompt_tokens or prompt, result.output_tokens or 0
+    if result.outcome == "success" and result.output_tokens is not None:
+        return result.prompt_tokens or prompt, result.output_tokens
     return result.prompt_tokens or prompt, max(output, result.output_tokens or 0)
 
 
