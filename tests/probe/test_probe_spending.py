@@ -110,6 +110,12 @@ def test_a_restart_on_the_same_day_knows_what_was_spent_and_set_aside(tmp_path: 
     assert after.taken("chat", "USD") == dollars(0, 0)
 
 
+def test_the_count_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    count = {"tokens": 70, "money": 0.07, "currency": "USD"}
+    (tmp_path / FILE_NAME).write_text(json.dumps({"day": 5, "targets": {"chat": count}}))
+    assert Budgets(Clock(5 * DAY), tmp_path).taken("chat", "USD") == dollars(70, 0.07)
+
+
 def test_accounts_of_days_gone_are_dropped(tmp_path: Path) -> None:
     clock = Clock()
     budgets = Budgets(clock, tmp_path)

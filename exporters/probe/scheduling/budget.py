@@ -143,10 +143,15 @@ def _read(kept: Any) -> dict[tuple[int, str], _Account]:
     day = int(kept["day"])
     return {
         (day, str(target)): _Account(
-            int(_spent(one["tokens"])), {str(currency): _spent(money) for currency, money in one["money"].items()}
+            int(_spent(one["tokens"])), {str(currency): _spent(money) for currency, money in _by_currency(one).items()}
         )
         for target, one in kept["targets"].items()
     }
+
+
+def _by_currency(kept: Any) -> Any:
+    # Earlier versions kept one sum and its currency.
+    return kept["money"] if "currency" not in kept else {kept["currency"]: kept["money"]}
 
 
 def _spent(kept: Any) -> float:
