@@ -166,6 +166,24 @@ def test_the_end_is_not_held_back(pair: tuple[socket.socket, socket.socket], how
     inbox.close()
 
 
+def test_enough_is_not_held_back(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    inbox = receiving(ours)
+
+    def send() -> None:
+        until(lambda: inbox._wanted_at, "somebody who waits")
+        theirs.sendall(b"one")
+        until(lambda: inbox._queued == 3, "the first piece, which is not enough")
+        theirs.sendall(b"two")
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    pieces = inbox.take(10 * PATIENCE, None, enough=6)
+    sender.join()
+    inbox.close()
+    assert b"".join(piece.data for piece in pieces) == b"onetwo"
+
+
 def test_silence_ends_with_the_timeout(pair: tuple[socket.socket, socket.socket]) -> None:
     inbox = receiving(pair[0])
     with pytest.raises(TimeoutError):

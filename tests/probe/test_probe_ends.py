@@ -1,5 +1,6 @@
 """An answer that is whole in time is judged as whole, however late the probe looks at it."""
 
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -74,6 +75,18 @@ def test_nothing_is_held_until_the_deadline(framing: Framing, stream: bool, host
     ):
         result = run_probe(target(hostile.url("scripted")), "short", scenario("8s", stream=stream), "m")
     assert result.outcome == "success"
+
+
+def test_the_last_byte_that_was_announced_ends_the_waiting(hostile: HostileServer) -> None:
+    """No limit is near; a probe that waited for more would wait for a minute."""
+    began = time.monotonic()
+    with (
+        mock.patch.dict(BEHAVIOURS, {"scripted": answering(*KINDS[True], length)}),
+        mock.patch.object(ask, "HOLD_SECONDS", 10 * PATIENCE),
+    ):
+        result = run_probe(target(hostile.url("scripted")), "short", scenario("60s"), "m")
+    assert result.outcome == "success"
+    assert time.monotonic() - began < 50
 
 
 @contextmanager
