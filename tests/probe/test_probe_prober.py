@@ -99,6 +99,17 @@ def test_a_spent_budget_pauses_the_target(hostile: HostileServer) -> None:
     assert (series.started, series.outcomes["success"], series.skipped["budget"]) == (2, 2, 2)
 
 
+def test_a_file_that_was_empty_for_a_moment_begins_no_new_day(hostile: HostileServer) -> None:
+    prober = Prober(lambda: 1_800_000_000.0)
+    in_force = config(hostile.url("good"), "model: m", "probe_budget: {tokens_per_day: 91}")
+    for started in (2, 0):
+        prober.apply(in_force)
+        for _ in range(3):
+            prober.run(KEY)
+        assert state(prober)[1].started == started
+        prober.apply(Config())
+
+
 def test_reload_keeps_what_is_measured_as_before(hostile: HostileServer) -> None:
     prober = Prober()
     prober.apply(config(hostile.url("good"), "model: m"))
