@@ -108,7 +108,9 @@ def _probe_failing() -> Alert:
 def _probe_stale() -> Alert:
     ended = aggregate("max", PROBED, str(probe.LAST_RUN_TIMESTAMP))
     interval = aggregate("max", PROBED, str(probe.INTERVAL))
-    never = f"0 * ({interval} unless on (target, scenario) {selector(probe.LAST_RUN_TIMESTAMP)})"
+    # The first probes of many targets are spread over an interval since the start or the edit that made them.
+    due = f"{interval} < time() - scalar(max({probe.CONFIG_RELOAD_TIMESTAMP}))"
+    never = f"0 * ({due} unless on (target, scenario) {selector(probe.LAST_RUN_TIMESTAMP)})"
     # A probe may run as long as its timeout before it ends, hence the two minutes.
     stale = f"time() - {ended}\n> on (target, scenario)\n(3 * {interval} + 120)\nor\n{never}"
     paused = f"unless on (target)\n{block(_paused())}"
