@@ -1,7 +1,7 @@
 """One question sent and its answer read: the request, the bytes with their stamps, and how the reading ended."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from exporters.probe.asking.parameters import fitted
@@ -10,7 +10,7 @@ from exporters.probe.asking.reader import DRAIN_SECONDS, ConnectionLostError, Ex
 from exporters.probe.asking.silence import silence_of
 from exporters.probe.asking.timeline import Answer, Arrival, Ending
 from exporters.probe.failures import ProbeError, StreamFormatError, failure_of_body
-from exporters.probe.protocols import PROTOCOLS, Decoder
+from exporters.probe.protocols import PROTOCOLS, Decoder, StreamEvent
 from exporters.probe.protocols.base import error_identifier
 from exporters.probe.wire.connection import Recorder
 from exporters.probe.wire.deadline import Deadline
@@ -83,7 +83,7 @@ def _not_the_answer(answer: Exchange, stream: bool) -> ProbeError:
 
 
 def _read(answer: Exchange, decoder: Decoder, scenario: Scenario) -> Answer:
-    """Read the stream to its end, or to as many bytes as its tokens can need: stamp, then parse."""
+    """Read the stream to its end, or to as many bytes as its tokens can need."""
     largest = LARGEST_FRAME + LARGEST_PER_TOKEN * scenario.max_tokens
     deadline = answer.recorder.deadline
     sent_at = answer.recorder.sending_at or 0.0
@@ -92,11 +92,8 @@ def _read(answer: Exchange, decoder: Decoder, scenario: Scenario) -> Answer:
     ending, detail = Ending.END, ""
     silence = silence_of(scenario, sent_at)
     try:
-        for at, data in answer.reads(largest, min(HOLD_SECONDS, silence.longest_hold)):
+        for at, events in _events(answer, decoder, largest, min(HOLD_SECONDS, silence.longest_hold)):
             ended_at = at
-            if ending is Ending.DONE:
-                continue
-            events = decoder.feed(data)
             if silence.broken_by(at, events):
                 ending, detail = Ending.SILENCE, f"({silence.seconds:g} s)"
                 break
@@ -106,24 +103,41 @@ def _read(answer: Exchange, decoder: Decoder, scenario: Scenario) -> Answer:
             if done:
                 ending = Ending.DONE
                 deadline.tighten(DRAIN_SECONDS)
-        if ending is Ending.END:
-            arrivals += [Arrival(ended_at, event) for event in decoder.flush()]
-    except TooLargeError as error:
-        if ending is not Ending.DONE:
-            ending, detail = Ending.TOO_LARGE, str(error)
-    except StreamFormatError as error:
-        # As what happens after the stream said that it is done, below.
-        if ending is not Ending.DONE:
-            arrivals += [Arrival(ended_at, event) for event in error.before]
-            ending, detail = Ending.MALFORMED, str(error)
-    except ConnectionLostError as error:
+    except (TooLargeError, StreamFormatError, ConnectionLostError) as error:
         # What happens after the stream said that it is done is no concern of its user.
         if ending is not Ending.DONE:
-            ending, detail = Ending.LOST, str(error)
-            if deadline.passed:
-                ending, detail = _interrupted(deadline)
+            ending, detail = _broken(error, deadline)
     kernel = answer.recorder.source is not None and answer.recorder.source.stamped.exact
     return Answer(sent_at, arrivals, ended_at, ending, detail, scenario.stream, kernel)
+
+
+def _events(
+    answer: Exchange, decoder: Decoder, largest: int, hold: float
+) -> Iterator[tuple[float, Sequence[StreamEvent]]]:
+    """Yield the events of each read with its stamp, and those that the end completes; none after the one that is done.
+
+    Raises as `Exchange.reads` does, and StreamFormatError when the whole events before were given.
+    """
+    at = answer.recorder.headers_at or 0.0
+    done = False
+    try:
+        for at, data in answer.reads(largest, hold):
+            events = [] if done else decoder.feed(data)
+            # The decoder gives none behind it.
+            done = done or bool(events and events[-1].done)
+            yield at, events
+        if not done:
+            yield at, decoder.flush()
+    except StreamFormatError as error:
+        yield at, error.before
+        raise
+
+
+def _broken(error: TooLargeError | StreamFormatError | ConnectionLostError, deadline: Deadline) -> tuple[Ending, str]:
+    if isinstance(error, ConnectionLostError) and deadline.passed:
+        return _interrupted(deadline)
+    endings = {TooLargeError: Ending.TOO_LARGE, StreamFormatError: Ending.MALFORMED, ConnectionLostError: Ending.LOST}
+    return endings[type(error)], str(error)
 
 
 def _interrupted(deadline: Deadline) -> tuple[Ending, str]:
