@@ -170,7 +170,8 @@ json_values = st.recursive(
 keys = st.sampled_from(
     ["choices", "delta", "message", "content", "reasoning", "thinking", "tool_calls", "function", "usage", "timings",
      "finish_reason", "error", "text", "type", "content_block", "stop_reason", "done", "done_reason", "input_tokens",
-     "eval_count", "eval_duration", "prompt_ms", "text_delta", "content_block_delta"]
+     "prompt_tokens", "completion_tokens", "total_tokens", "completion_tokens_details", "reasoning_tokens", "index",
+     "id", "name", "arguments", "eval_count", "eval_duration", "prompt_ms", "text_delta", "content_block_delta"]
 )  # fmt: skip
 wild_events = st.recursive(
     json_values, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4), max_leaves=20
