@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -295,7 +294,7 @@ PIPELINE = re.compile(r"\n    set -o pipefail\n    inferwatch probe --json chat 
 GOOD = {"success": True, "ttft_seconds": 0.5}
 
 
-@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+@pytest.mark.tool("jq")
 @pytest.mark.parametrize(
     ("printed", "code", "passes"),
     [
