@@ -21,6 +21,11 @@ def by_target(series: object, how: str = "max", matchers: str = "") -> str:
     return f"{how} by (target) ({series}{{{selector}}})"
 
 
+def in_each_bar(counter: object, *labels: str) -> str:
+    """Return by how much a counter grew in the time of one bar, by target and these labels; only where it did."""
+    return f"sum by ({', '.join(('target', *labels))}) (increase({counter}{{{TARGET}}}[$__interval])) > 0"
+
+
 def engine_or_probe(latency: str, quantile: str, say_which: bool = True) -> str:
     """Return a latency for each target: the engine's, over all requests, or where it has none the probes'.
 

@@ -43,13 +43,12 @@ def _who_answers() -> core.Table:
 
 
 def _outcomes() -> core.TimeSeries:
-    ended = f"sum by (target, scenario, outcome) (increase({probe.REQUESTS}{{{expr.TARGET}}}[$__interval]))"
     return timeseries(
         "Outcomes by scenario",
         "How many probes of each scenario ended in each bar's time, by outcome (docs/definitions.md lists them all). "
         "Counts may show fractions, as Prometheus extrapolates. Source: probes.",
         "none",
-        [Query(f"{ended} > 0", "{{target}} {{scenario}} {{outcome}}", min_step=BAR)],
+        [Query(expr.in_each_bar(probe.REQUESTS, "scenario", "outcome"), "{{target}} {{scenario}} {{outcome}}", BAR)],
         empty="no probe has ended",
         bars=True,
         runbook="ProbeFailing",
@@ -57,14 +56,13 @@ def _outcomes() -> core.TimeSeries:
 
 
 def _statuses() -> core.TimeSeries:
-    answered = f"sum by (target, code) (increase({probe.HTTP_RESPONSES}{{{expr.TARGET}}}[$__interval]))"
     return timeseries(
         "HTTP statuses of answers",
         "How many probes were answered in each bar's time, by HTTP status. An answer of 200 can still hold an error or "
         "break off: the outcomes tell. A status that a target gives for the first time shows from its second answer "
         "on. Source: probes.",
         "none",
-        [Query(f"{answered} > 0", "{{target}} {{code}}", min_step=BAR)],
+        [Query(expr.in_each_bar(probe.HTTP_RESPONSES, "code"), "{{target}} {{code}}", BAR)],
         empty="no target has answered a probe",
         bars=True,
         runbook="ProbeFailing",
@@ -72,13 +70,12 @@ def _statuses() -> core.TimeSeries:
 
 
 def _endings() -> core.TimeSeries:
-    ended = f"sum by (target, reason) (increase({probe.FINISHED}{{{expr.TARGET}}}[$__interval]))"
     return timeseries(
         "How answers end",
         "The finish reasons that servers gave in each bar's time: stop ended by itself, length at the token limit. "
         "An answer without one was truncated, and is not counted here. Source: probes.",
         "none",
-        [Query(f"{ended} > 0", "{{target}} {{reason}}", min_step=BAR)],
+        [Query(expr.in_each_bar(probe.FINISHED, "reason"), "{{target}} {{reason}}", BAR)],
         empty="no answer of a probe has named a reason",
         bars=True,
     )

@@ -18,14 +18,13 @@ def section() -> Section:
 
 
 def _skipped() -> core.TimeSeries:
-    skipped = f"sum by (target, scenario, reason) (increase({probe.SKIPPED}{{{expr.TARGET}}}[$__interval]))"
     return timeseries(
         "Probes not started",
         "Probes that were due and not started in each bar's time: overlap, the last one still ran or waited; misfire, "
         "too late; budget, spent for today; backoff, it fails or asked for patience; asleep, it must not be woken. "
         "Source: probes.",
         "none",
-        [Query(f"{skipped} > 0", "{{target}} {{scenario}} {{reason}}", min_step="5m")],
+        [Query(expr.in_each_bar(probe.SKIPPED, "scenario", "reason"), "{{target}} {{scenario}} {{reason}}", "5m")],
         empty="every probe that was due was started",
         bars=True,
         runbook="ProbeStale",
