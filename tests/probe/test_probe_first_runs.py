@@ -2,7 +2,6 @@
 
 import heapq
 import json
-import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporters.probe.key import Key
-from exporters.probe.scheduling.first_runs import SHARE, SOONEST_SECONDS, first_within
+from exporters.probe.scheduling.first_runs import LATEST_SECONDS, SHARE, SOONEST_SECONDS, first_within
 from exporters.probe.scheduling.prober import Prober
 from exporters.probe.scheduling.schedule import PhaseTrigger, Schedule, grace
 from inferwatch.config import parse_config
@@ -82,6 +81,24 @@ def test_few_targets_are_probed_at_once() -> None:
     assert max(first.values()) <= SOONEST_SECONDS
 
 
+@pytest.mark.parametrize("targets", [1, 5, 20])
+def test_short_probes_do_not_wait_for_long_ones(targets: int) -> None:
+    _, first = started(targets, ["short", "canary", "canary-long"], "one")
+    _, alone = started(targets, ["short", "canary"], "one")
+    alone = {key: at for key, at in alone.items() if key[1] == "short"}
+    assert max(alone.values()) < 10
+    assert {key: at for key, at in first.items() if key[1] == "short"} == pytest.approx(alone, abs=0.1)
+
+
+def test_what_does_not_fit_is_not_spread_over_a_day() -> None:
+    keys = [(f"t{i}", name) for i in range(13) for name in ("minutely", "daily")]
+    intervals = {key: 60.0 if key[1] == "minutely" else 86_400.0 for key in keys}
+    within = first_within(intervals, dict.fromkeys(keys, 60.0), set(keys), PLACES)
+    assert within == {key: 60.0 if key[1] == "minutely" else LATEST_SECONDS for key in keys}
+    # One that takes longer than its interval takes a place, and not two.
+    assert first_within({keys[0]: 30.0}, {keys[0]: 90.0}, {keys[0]}, 2) == {keys[0]: pytest.approx(20.0)}
+
+
 KEYS = st.dictionaries(
     st.tuples(st.text("ab", min_size=1, max_size=4), st.just("short")),
     st.tuples(st.floats(1, 86400), st.floats(0.01, 120)),
@@ -96,20 +113,26 @@ def test_first_runs_take_their_share_of_the_places_and_come_no_later_than_that_n
 ) -> None:
     fresh = data.draw(st.sets(st.sampled_from(sorted(probes)), min_size=1))
     intervals = {key: interval for key, (interval, _) in probes.items()}
-    lasting = {key: seconds for key, (_, seconds) in probes.items()}
+    takes = {key: min(seconds, intervals[key]) for key, (_, seconds) in probes.items()}
+    found = first_within(intervals, {key: seconds for key, (_, seconds) in probes.items()}, fresh, places)
+    assert found.keys() == fresh
+    probed = sum(takes[key] / intervals[key] for key in probes.keys() - fresh)
+    for key, within in found.items():
+        as_short = [other for other in fresh if takes[other] <= takes[key]]
 
-    def taken(within: float) -> float:
-        over = {key: min(within, intervals[key]) if key in fresh else intervals[key] for key in probes}
-        return sum(lasting[key] / over[key] for key in probes)
+        def taken(seconds: float, others: list[Key] = as_short) -> float:
+            return sum(takes[other] / min(seconds, intervals[other]) for other in others)
 
-    within = first_within(intervals, lasting, fresh, places)
-    assert within >= SOONEST_SECONDS
-    if within == math.inf:
-        assert taken(math.inf) >= SHARE * places * (1 - 1e-9)
-    else:
-        assert taken(within) <= SHARE * places * (1 + 1e-9)
-        assert within == SOONEST_SECONDS or taken(within * 0.99) >= SHARE * places * (1 - 1e-9)
+        assert within <= intervals[key]
+        room = SHARE * places - probed
+        at_least = taken(max(intervals.values()))
+        if at_least < room * (1 - 1e-9):
+            # The interval may be shorter than what the others need.
+            assert within == intervals[key] or taken(within) <= room * (1 + 1e-9)
+            assert within <= SOONEST_SECONDS or taken(within * 0.99) >= room * (1 - 1e-9)
+        elif at_least > room * (1 + 1e-9):
+            assert within == min(LATEST_SECONDS, intervals[key])
 
 
 def test_without_anything_fresh_there_is_nothing_to_spread() -> None:
-    assert first_within({("a", "short"): 60.0}, {("a", "short"): 1.0}, set(), 16) == math.inf
+    assert first_within({("a", "short"): 60.0}, {("a", "short"): 1.0}, set(), 16) == {}

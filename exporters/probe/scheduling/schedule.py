@@ -116,8 +116,7 @@ class Schedule:
         within = first_within(intervals, lasting, fresh, self._max_concurrent)
         for job_id, key in wanted.items():
             if key in fresh:
-                first = fraction("first", self._prober, *key) * min(within, intervals[key])
-                self._add(job_id, key, intervals[key], first)
+                self._add(job_id, key, intervals[key], fraction("first", self._prober, *key) * within[key])
             elif job_id not in jobs or jobs[job_id].trigger.interval != intervals[key]:
                 self._add(job_id, key, intervals[key], None)
 
