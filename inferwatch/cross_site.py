@@ -6,6 +6,7 @@ loopback addresses. A name of the page's own that was made to lead to 127.0.0.1 
 browser sends, such as a scrape, has neither.
 """
 
+import socket
 from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -31,9 +32,9 @@ def refusal(headers: Mapping[str, str], *, on_loopback: bool) -> str | None:
 
 
 def _is_loopback(host: str) -> bool:
-    """Say whether a Host header names this machine itself."""
+    """Say whether a Host header names this machine itself, whose own name may lead to loopback (Debian's does)."""
     try:
-        name = urlsplit(f"//{host}").hostname or ""
-        return name == "localhost" or ip_address(name).is_loopback
+        name = (urlsplit(f"//{host}").hostname or "").removesuffix(".")
+        return name in ("localhost", socket.gethostname().lower()) or ip_address(name).is_loopback
     except ValueError:
         return False

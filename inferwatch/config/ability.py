@@ -1,9 +1,5 @@
-"""Which scenarios an API can ask at all: without a way to say it, tools and the form of an answer would be left out.
+"""Which scenarios an API can ask at all: without a way to say it, tools and the form of an answer would be left out."""
 
-Nor can one succeed whose good ends the API never gives.
-"""
-
-from inferwatch.config.ends import IN_OPENAI_WORDS
 from inferwatch.config.scenario import Scenario
 from inferwatch.config.target import Target
 
@@ -20,9 +16,4 @@ def cannot_ask(target: Target, name: str, scenario: Scenario) -> str | None:
         return f"ollama has no tool_choice, which {name!r} needs; leave it out, or write another api:"
     if scenario.response_format and api not in WITH_FORMAT:
         return f"{api} has no response format, which {name!r} needs; those that do: {', '.join(WITH_FORMAT)}"
-    own = IN_OPENAI_WORDS.get(api, {})
-    if all(reason in own for reason in scenario.finish_reasons):
-        words = ", ".join(f"{reason} as {own[reason]}" for reason in scenario.finish_reasons)
-        told = f"the ends of {api} are told in OpenAI's words ({words})"
-        return f"{told}; write these into finish_reasons of {name!r}, or every probe fails"
     return None

@@ -1,6 +1,6 @@
 """Why answers end, in the words of OpenAI's chat completions: so `finish_reasons` means the same for every API."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 # Servers speak OpenAI's API with words of their own: TGI, and Anthropic behind a gateway.
 _BEHIND_OPENAI = {
@@ -25,3 +25,9 @@ IN_OPENAI_WORDS: Mapping[str, Mapping[str, str]] = {
     "openai-responses": {"completed": "stop", "max_output_tokens": "length"},
     "tgi": {"eos_token": "stop", "stop_sequence": "stop"},
 }
+
+
+def in_openai_words(api: str, reasons: Iterable[str]) -> list[str]:
+    """Return reasons in OpenAI's words, also those that a file gives in the API's own."""
+    words = IN_OPENAI_WORDS.get(api, {})
+    return [words.get(reason, reason) for reason in reasons]

@@ -18,18 +18,21 @@ def check_limits(config: Config, target: Target) -> list[Finding]:
     named: dict[tuple[str, str], list[str]] = {}
     for name, scenario in config.scenarios_of(target).items():
         written = config.all_scenarios[name].model_fields_set
-        found = [*_timeouts(scenario), *_of_streams(scenario, written), *_objectives(target, scenario)]
+        found = [*_timeouts(scenario, written), *_of_streams(scenario, written), *_objectives(target, scenario)]
         # Cases may share one.
         for said in dict.fromkeys([*found, *_checks(scenario)]):
             named.setdefault(said, []).append(name)
     return [warn("limits", f"{', '.join(names)}: {text}", todo) for (text, todo), names in named.items()]
 
 
-def _timeouts(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Yield each limit within a stream that is as long as the deadline of the whole probe."""
+def _timeouts(scenario: Scenario, written: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield each limit within a stream that is as long as the deadline; one that others need too may be inherited."""
     for key in ("ttft_timeout", "gap_timeout"):
         seconds: float | None = getattr(scenario, key)
-        if scenario.stream and seconds is not None and scenario.timeout is not None and seconds >= scenario.timeout:
+        inherited = key not in written and "timeout" in written
+        if not scenario.stream or seconds is None or scenario.timeout is None or inherited:
+            continue
+        if seconds >= scenario.timeout:
             deadline = f"timeout: {format_duration(scenario.timeout)}"
             text = f"{key}: {format_duration(seconds)} is never reached before {deadline}"
             yield text, "make it shorter, or remove it"

@@ -31,7 +31,15 @@ def test_whose_page_asks(headers: dict[str, str], sentence: str | None, on_loopb
     assert found is None if sentence is None else found is not None and found.startswith(sentence)
 
 
-@pytest.mark.parametrize("host", ["localhost", "LocalHost:9811", "127.0.0.1", "127.8.9.1:9811", "[::1]", "[::1]:9811"])
+def test_the_machines_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "GPU-01")
+    assert refusal({"host": "gpu-01:9811"}, on_loopback=True) is None
+    assert refusal({"host": "gpu-02:9811"}, on_loopback=True) is not None
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost.:9811", "LocalHost:9811", "127.0.0.1", "127.8.9.1:9811", "[::1]", "[::1]:9811"]
+)
 def test_names_of_this_machine(host: str) -> None:
     assert refusal({"host": host}, on_loopback=True) is None
 

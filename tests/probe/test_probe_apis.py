@@ -64,6 +64,12 @@ def test_every_behaviour_has_a_verdict() -> None:
     assert here <= {*STREAMS, *DOCUMENTS}
 
 
+@pytest.mark.parametrize("reason", ["content_filter", "refusal"])
+def test_a_good_end_may_be_named_in_openais_word_or_in_the_apis_own(hostile: HostileServer, reason: str) -> None:
+    assert probe(hostile, "anthropic_refusal", "anthropic", finish_reasons=["stop", reason]).outcome == "success"
+    assert probe(hostile, "anthropic_refusal", "anthropic", finish_reasons=["end_turn"]).outcome == "finish_reason"
+
+
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_of_another_api(hostile: HostileServer, name: str) -> None:
     result = probe(hostile, name, name.partition("_")[0], gap_timeout="3s")

@@ -54,6 +54,10 @@ def test_what_acts_is_not(one: str) -> None:
     assert limits(one) == []
 
 
+def test_a_limit_that_others_need_is_not_blamed_on_a_scenario_with_a_shorter_deadline() -> None:
+    assert limits(", timeout: 10s", "", "", "ttft_timeout: 20s") == []
+
+
 def test_what_several_scenarios_inherit_is_said_once_and_not_of_one_that_is_not_streamed() -> None:
     said = "ttft_timeout: 30s is never reached before timeout: 20s"
     assert limits("", "", ", timeout: 20s", "ttft_timeout: 30s") == [f"one, two: {said}"]

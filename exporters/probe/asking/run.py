@@ -18,6 +18,7 @@ from exporters.probe.wire.connection import Recorder
 from exporters.probe.wire.deadline import Deadline
 from exporters.probe.wire.session import KeptConnection
 from inferwatch.config import Scenario, Target
+from inferwatch.config.ends import in_openai_words
 from inferwatch.config.scenario import Case
 
 
@@ -156,7 +157,7 @@ def _run(
             answer = ask(target, scenario, case, model, recorder, refused)
             if transcript is not None:
                 transcript.answers.append(answer)
-            found = figures(answer, scenario.ends, scenario.min_output_tokens)
+            found = figures(answer, in_openai_words(target.api, scenario.ends), scenario.min_output_tokens)
             judged = found.outcome == "success" and case.checks is not None
             found = _checked(found, answer, scenario, case)
             passed = found.outcome == "success" if judged else None

@@ -182,12 +182,9 @@ class Prober:
         """
         name, now = plan.target.name, self._clock()
         with self._lock:
-            held = self._plans.get(plan.key)
-            in_force = held is not None and held.record is plan.record
-            if in_force:
-                _log(plan, result)
+            held, before = self._plans.get(plan.key), plan.record.last
             plan.record.end(result, plan.target.slo, now)
-            if held is None or not in_force:
+            if held is None or held.record is not plan.record:
                 self._note_patience(plan.target, result)
                 return False
             self.manners.ended(plan.key, result.outcome, result.retry_after_seconds)
@@ -197,6 +194,7 @@ class Prober:
             if result.outcome == "success":
                 self._succeeded[name] = time.monotonic()
             refuses = result.refused and self.refusals.add(held.target, result.model_name, result.refused)
+        _log(plan, before, result)
         for field in changed:
             log.warning("target %s: its answers name another %s than before", name, field)
         if refuses:
@@ -289,9 +287,8 @@ class Prober:
         return model
 
 
-def _log(plan: Plan, result: ProbeResult) -> None:
+def _log(plan: Plan, last: ProbeResult | None, result: ProbeResult) -> None:
     """Write a line when the outcome changes; the rest is in the metrics."""
-    last = plan.record.last
     if last is not None and last.outcome == result.outcome:
         return
     if result.outcome != "success":
