@@ -59,6 +59,9 @@ KEY = ("chat", "short")
         (400, {"error": {"message": "Unrecognized request arguments: temperature, max_tokens"}}, "temperature"),
         (400, {"error": {"message": "temperature is wrong in {temperature: 0, stream_options: {}}"}}, "temperature"),
         (400, {"error": {"message": "my_temperature is wrong"}}, None),
+        (400, {"error": {"param": "extra_body", "message": "temperature must be > 0"}}, None),
+        (400, {"error": {"param": "extra_body[0]", "message": "temperature must be > 0"}}, None),
+        (400, {"error": {"param": "Null", "message": "temperature must be 1"}}, "temperature"),
         (500, {"error": {"param": "temperature"}}, None),
         (400, ["temperature"], None),
         (400, None, None),
@@ -66,6 +69,32 @@ KEY = ("chat", "short")
 )
 def test_what_is_refused(status: int, answer: object, parameter: str | None) -> None:
     assert refused_parameter(status, answer, SENT) == parameter
+
+
+@pytest.mark.parametrize(
+    ("message", "parameter"),
+    [
+        (
+            "unknown field `response_format`, expected one of `model`, `max_tokens`, `temperature`, `stream_options`",
+            None,
+        ),
+        ("unknown field `temperature`, expected one of `model`, `max_tokens`, `stream_options`", "temperature"),
+        ("unknown field `max_tokens`, expected one of `max_completion_tokens`, `temperature`", "max_tokens"),
+        ("unknown field `max_tokens`, expected `model` or `temperature`", None),
+        ("Unsupported: 'response_format'. Supported parameters: model, temperature, stream_options", None),
+        ("Allowed fields are model, temperature, stream_options", None),
+        ("unknown key top_k; valid keys: temperature, stream_options", None),
+        ("got an unexpected keyword argument 'stream_options'", "stream_options"),
+        ("Unsupported parameters: stream_options", "stream_options"),
+        ("temperature is not a supported parameter", "temperature"),
+        ("Not a supported parameter: temperature", "temperature"),
+        ("These aren't allowed parameters: temperature", "temperature"),
+        ("Field not expected: stream_options", "stream_options"),
+        ("Unsupported value: 'temperature'. Supported values are: 1, for temperature", "temperature"),
+    ],
+)
+def test_a_list_of_what_is_accepted_refuses_nothing_in_it(message: str, parameter: str | None) -> None:
+    assert refused_parameter(400, {"error": {"message": message}}, SENT) == parameter
 
 
 words = st.sampled_from(["detail", "message", "error", "param", "loc", "body", "temperature", "stream_options", ""])

@@ -18,6 +18,12 @@ REPLACED = {
     PRIMER_LIMIT: "max_tokens",
 }
 REFUSING = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+# What opens a list of what a server would take, as serde's "expected one of"; "not a supported parameter" does not.
+_ACCEPTED = re.compile(
+    r"(?<!n[o']t )(?<!n[o']t a )"
+    r"\b(?:expected\b|(?:supported|allowed|valid|permitted|accepted) (?:param|field|arg|key))",
+    re.IGNORECASE,
+)
 
 
 def fitted(body: Mapping[str, object], refused: Collection[str]) -> dict[str, object]:
@@ -44,7 +50,7 @@ def refused_parameter(status: int, answer: object, sent: Collection[str]) -> str
     details = _details(answer, error)
     sentence = " ".join(text for text in (error.get("message"), *details) if isinstance(text, str))
     # OpenAI names it; a list of `detail` names its place; others only write a sentence.
-    places = _named_by_param(error.get("param"), sent) or {place for detail in details for place in _places(detail)}
+    places = _named_by_param(error.get("param")) or {place for detail in details for place in _places(detail)}
     candidates = [name for name in REPLACED if name in sent]
     named = [name for name in candidates if name in places] if places else _named_in(sentence, candidates)
     # A limit that is too high is refused too; only a server that names the other parameter wants that one.
@@ -53,17 +59,21 @@ def refused_parameter(status: int, answer: object, sent: Collection[str]) -> str
     return named[0] if named else None
 
 
-def _named_by_param(param: object, sent: Collection[str]) -> set[str]:
-    """Return what `param` names of what was sent, of `stream_options.include_usage` the first part.
+def _named_by_param(param: object) -> set[str]:
+    """Return what `param` names, sent or not, of `stream_options.include_usage` the first part.
 
-    Gateways put "" there, or a status.
+    Gateways put "" there, "none" or a status, which name nothing.
     """
     name = re.split(r"[.\[]", param)[0] if isinstance(param, str) else ""
-    return {name} if name in sent else set()
+    return {name} if name.isidentifier() and name.lower() not in ("none", "null") else set()
 
 
 def _named_in(sentence: str, candidates: Sequence[str]) -> list[str]:
-    """Return what a sentence names; of several those without a value, since it may quote the whole request."""
+    """Return what a sentence names before it lists what is accepted.
+
+    Of several those without a value, since it may quote the whole request.
+    """
+    sentence = _ACCEPTED.split(sentence, maxsplit=1)[0]
     named = [name for name in candidates if re.search(rf"\b{name}\b", sentence)]
     if len(named) < 2:
         return named
