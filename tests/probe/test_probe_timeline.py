@@ -110,6 +110,27 @@ def test_hidden_reasoning_makes_no_stream_buffered_and_no_answer_long() -> None:
     assert found.tpot_seconds == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize(
+    ("pieces", "hidden"),
+    [
+        (("<think>", "hm", "</think>", "Paris"), False),
+        (("\n<", "think", ">hm", "Paris"), False),
+        (("hm", " so", "</think>", "Paris"), False),
+        (("[THINK]", "hm", "[/THINK]", "Paris"), False),
+        (("<seed:think>", "hm", "</seed:think>", "Paris"), False),
+        (("<|channel|>", "analysis", "<|message|>", "hm"), False),
+        (("◁think▷", "hm", "◁/think▷", "Paris"), False),
+        (("I", " think", " <b>", "Paris"), True),
+        (("<thing>", " [link]", " <think>", "Paris"), True),
+    ],
+)
+def test_reasoning_inside_the_content_is_not_hidden(pieces: tuple[str, ...], hidden: bool) -> None:
+    events = [(0.5 + 0.1 * place, StreamEvent("content", piece)) for place, piece in enumerate(pieces)]
+    found = measure(*events, (1.0, STOP), (1.1, StreamEvent(usage=Usage(11, 40, reasoning_tokens=30))))
+    # 0.3 s for all tokens but one, or for those of the ten shown that the first event did not bring.
+    assert found.tpot_seconds == pytest.approx(0.3 / (9 if hidden else 39))
+
+
 @pytest.mark.parametrize(("least", "tpot"), [(3, 0.2), (4, None)])
 def test_an_answer_below_min_output_tokens_has_no_tpot(least: int, tpot: float | None) -> None:
     arrivals = [Arrival(at, event) for at, event in ((0.5, TOKEN), (0.7, TOKEN), (0.9, TOKEN), (1.0, STOP))]

@@ -3,6 +3,7 @@
 The definitions are those of docs/definitions.md. Times are seconds of one monotonic clock.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -18,6 +19,11 @@ TokenSource = Literal["usage", "chunks"]
 BUFFERED_MIN_TOKENS = 8
 BUFFERED_GAP_SECONDS = 0.001
 BUFFERED_SHARE = 0.9
+
+# How models mark reasoning where no server takes it out of the content: <think>, <seed:think>, [THINK], ◁think▷ and
+# <|channel|>analysis. Some templates open it in the prompt, so that only its end is seen.
+_REASONING_BEGINS = re.compile(r"\s*(?:[<\[◁](?:\w+:)?(?:think|thought|reason)|<\|channel)", re.IGNORECASE)
+_REASONING_ENDS = re.compile(r"[<\[◁]/(?:\w+:)?(?:think|thought|reason)", re.IGNORECASE)
 
 
 class Ending(Enum):
@@ -168,9 +174,12 @@ def _output_tokens(answer: Answer, tokens: Sequence[Arrival]) -> tuple[int, int,
 
 def _hidden(answer: Answer, tokens: Sequence[Arrival], output: int) -> int:
     """Return how many of the output tokens are reasoning that the stream did not show."""
-    if any(token.event.channel == "reasoning" for token in tokens):
-        return 0
     reasoning = _last([a.event.usage.reasoning_tokens for a in answer.arrivals if a.event.usage]) or 0
+    if not reasoning or any(token.event.channel == "reasoning" for token in tokens):
+        return 0
+    text = text_of(answer)
+    if _REASONING_BEGINS.match(text) or _REASONING_ENDS.search(text):
+        return 0
     # Each token event shows at least one: some servers count as reasoning what they send as content.
     return max(min(reasoning, output - len(tokens)), 0)
 
