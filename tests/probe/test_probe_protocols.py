@@ -105,6 +105,36 @@ def test_finish_reason(given_reason: object, reason: str | None) -> None:
             {"prompt_tokens": 368, "completion_tokens": 19, "total_tokens": 10923, "cache_read_input_tokens": 10536},
             Usage(10904, 19),
         ),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 20,
+                "total_tokens": 1030,
+                "prompt_tokens_details": {"cached_tokens": 1000},
+            },
+            Usage(1010, 20),
+        ),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 20,
+                "total_tokens": 1080,
+                "prompt_tokens_details": {"cached_tokens": 1000},
+                "cache_creation_input_tokens": 50,
+            },
+            Usage(1060, 20),
+        ),
+        (
+            {
+                "prompt_tokens": 90,
+                "completion_tokens": 20,
+                "total_tokens": 174,
+                "prompt_tokens_details": {"cached_tokens": 64},
+                "completion_tokens_details": {"reasoning_tokens": 64},
+            },
+            Usage(90, 84, 64),
+        ),
+        ({"prompt_tokens": 1, "total_tokens": 9, "prompt_tokens_details": [8]}, Usage(1, 8, 8)),
         ({"prompt_tokens": 0, "completion_tokens": 0}, Usage(None, None)),
         ({"prompt_tokens": True, "completion_tokens": "5"}, Usage(None, None)),
         ({"prompt_tokens": -3, "completion_tokens": 5.5}, Usage(None, None)),
@@ -125,6 +155,15 @@ def test_usage(usage: object, counts: Usage | None) -> None:
         ),
         ({"input_tokens": 12, "output_tokens": 2, "total_tokens": 331}, (12, 319, 317)),
         ({"input_tokens": 12, "output_tokens": 2, "total_tokens": 14}, (12, 2, None)),
+        (
+            {
+                "input_tokens": 10,
+                "output_tokens": 20,
+                "total_tokens": 1030,
+                "input_tokens_details": {"cached_tokens": 1000},
+            },
+            (1010, 20, None),
+        ),
     ],
 )
 def test_usage_of_a_response(usage: object, counts: tuple[int | None, ...]) -> None:
