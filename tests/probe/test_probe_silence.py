@@ -168,3 +168,11 @@ def test_a_limit_is_not_reached_while_something_waits_to_be_looked_at() -> None:
         looked = True
         until(lambda: deadline.passed, "the limit")
         assert deadline.passed_limit == 0.01
+
+
+def test_the_whole_time_is_up_whatever_waits_to_be_looked_at() -> None:
+    with Deadline(0.1) as deadline:
+        deadline.waiting = lambda: False
+        deadline.limit(0.01)
+        until(lambda: deadline.passed, "the deadline")
+        assert (deadline.passed_limit, deadline.passed_after) == (None, 0.1)

@@ -29,7 +29,8 @@ class Deadline:
         passed: Whether the time is up.
         passed_at: When it was, in seconds of `time.perf_counter`; None before.
         passed_limit: The seconds of the shorter limit, if that is what was reached.
-        waiting: Says whether all that came was looked at and more is waited for; the limit is not reached before.
+        waiting: Says whether all that came was looked at and more is waited for; the limit is not reached before,
+            the deadline is.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -137,11 +138,15 @@ class Deadline:
             # A limit that moved nearer before this line is seen here, one that moves after it sets the event.
             if limit is not self._limit:
                 continue
-            left = self._waits_until - time.perf_counter()
+            now = time.perf_counter()
+            left = self._waits_until - now
             if left <= 0:
                 reached = limit[1] if limit is not None and limit[0] < self._at else None
                 if reached is None or self.waiting():
                     self._expire(reached)
+                    return
+                if now >= self._at:
+                    self._expire(None)
                     return
                 left = min(LOOK_AGAIN_SECONDS, self.remaining())
             if self._wake.wait(left):
