@@ -1,6 +1,7 @@
 """What every test may use: programs found or skipped by name, and a free port."""
 
 import os
+import signal
 import socket
 from collections.abc import Callable
 from functools import cache
@@ -16,6 +17,10 @@ from stack.tools import PROGRAMS, ensure_tools, find_tool
 # A test may be slow on a busy machine; what it may not be is wrong.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would every command that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL") == "1"
 
